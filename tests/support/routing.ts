@@ -208,8 +208,6 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     trafficStats: new TrafficStats(),
     circuits: { circuitStateOf: (id) => circuitStates[id.split(":")[0] ?? ""] ?? "closed" },
     support: {
-      isNative: () => false,
-      isVerbatim: () => false,
       takesParameter: (_endpoint, parameter) => parameter !== "top_k",
       takesNeed: () => true,
     },

@@ -5,12 +5,9 @@ import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
 import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
-import type { Exchange, ResponseSink } from "../exchange.ts";
-import type { DecodedRequest } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { holdRefusalFault } from "./hold-refusal.ts";
 import type { InferenceRequest } from "./inference-request.ts";
-import type { PlannedRequest } from "./plan.ts";
 import type { RequestTrace } from "./record.ts";
 
 /** Safety margin on estimated input tokens. */
@@ -18,18 +15,6 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf" | "onSpendLimitReached">;
-
-/** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
-export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
-  readonly gateway: GatewayDeps;
-  readonly trace: RequestTrace;
-  readonly exchange: Exchange;
-  readonly sink: ResponseSink;
-  readonly decoded: DecodedRequest;
-  readonly plan: Plan;
-  /** On the monotonic clock. */
-  readonly deadlineMs: number;
-};
 
 /** The hold that one attempt needs. */
 export function holdAmountFor(

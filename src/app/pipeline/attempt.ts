@@ -19,7 +19,7 @@ import { memoize } from "../../kit/memoize.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
-import { type AdmittedRequest, holdAmountFor } from "./admit.ts";
+import { holdAmountFor } from "./admit.ts";
 import {
   attributeToOwner,
   credentialRefusedOutcome,
@@ -32,9 +32,9 @@ import {
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
 import { errorReader, IGNORE, isJson } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
+import type { AdmittedRequest, EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
 import { HOP_HEADER } from "./loop-detection.ts";
-import type { PlannedRequest } from "./plan.ts";
+import type { PlannedRequest } from "./planning-deps.ts";
 import { attemptRecord, describeOutcome, type RequestTrace, recordOpened } from "./record.ts";
 import { addInferenceHeaders, bufferedReader, type CancelHandle, cancelCall, Relay } from "./relay.ts";
 import { audioReader, streamReader } from "./relay-stream.ts";

@@ -4,12 +4,8 @@ import { acceptsEffort } from "../../domain/routing/need-support.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import {
-  adapterFor,
-  dialectSupport,
-  isEffortConflicting,
-  maxOutputTokensFor,
-} from "../../io/upstream/generation-adapter.ts";
+import { DIALECT_SUPPORT, isEffortConflicting } from "../../io/upstream/dialect-support.ts";
+import { adapterFor, maxOutputTokensFor } from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { usesOneHourCache } from "../../language/canon/call.ts";
@@ -74,7 +70,7 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     const { call, dialect } = this.inbound;
     if (call.compactionThresholdTokens === undefined || this.#holdInputTokens() < call.compactionThresholdTokens)
       return false;
-    return dialectSupport(dialect).isNative(endpoint);
+    return DIALECT_SUPPORT[dialect].isNative?.(endpoint) === true;
   }
 
   /** The hold needs an upper bound, not the expected size. */
@@ -126,7 +122,7 @@ export function chooseReasoning(inbound: InboundRequest, plan: Plan, attempt: At
     acceptsEffort(
       attempt,
       { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) },
-      dialectSupport(dialect),
+      DIALECT_SUPPORT[dialect],
     ) && !isEffortConflicting(withEffort(inbound, effort), target);
   return isAccepted ? { by: "router", effort } : { by: "provider_default" };
 }

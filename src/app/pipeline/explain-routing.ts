@@ -7,7 +7,8 @@ import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../.
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import { type ChatInferenceRequest, chooseReasoning } from "./chat-request.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
-import { isTooLong, type PlannedRequest, type PlanningDeps, type PlanningRequest, planOutline } from "./plan.ts";
+import { isTooLong, planOutline } from "./plan.ts";
+import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planning-deps.ts";
 import { toHeaderText } from "./relay.ts";
 
 /** The routing decision for a call and its reasons; no provider is called and unplanned is held or stored. */

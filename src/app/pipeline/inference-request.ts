@@ -1,3 +1,4 @@
+import type { CurrencyTable, Margin } from "../../domain/billing/charge.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { Requirements } from "../../domain/routing/requirements.ts";
@@ -5,9 +6,14 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { Effort } from "../../language/canon/call.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
-import type { RequestLimits } from "./gateway-deps.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
+import type { DecodedRequest } from "./decode.ts";
+import type { GatewayDeps, RequestLimits } from "./gateway-deps.ts";
+import type { PlannedRequest } from "./planning-deps.ts";
+import type { RequestTrace } from "./record.ts";
 
 /** The part of a request that planning reads; it contains no content. */
 export type RequestOutline = {
@@ -52,4 +58,26 @@ export type InferenceRequest = {
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter;
   /** True when the request may reference files or other state that only one provider stores. */
   referencesProviderState(): boolean;
+};
+
+/** Pricing inputs of a request besides the endpoint's price. */
+export type PricingTerms = {
+  readonly currencies: CurrencyTable;
+  readonly margin: Margin;
+  /** Requested features that are billed separately. */
+  readonly extras: readonly BillableExtra[] | undefined;
+  /** Only with an output limit the hold is an upper bound. */
+  readonly hasOutputLimit: boolean;
+};
+
+/** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
+export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+  readonly gateway: GatewayDeps;
+  readonly trace: RequestTrace;
+  readonly exchange: Exchange;
+  readonly sink: ResponseSink;
+  readonly decoded: DecodedRequest;
+  readonly plan: Plan;
+  /** On the monotonic clock. */
+  readonly deadlineMs: number;
 };

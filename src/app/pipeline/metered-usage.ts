@@ -2,8 +2,8 @@ import type { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { MeteredUnits } from "../../language/canon/reply.ts";
-import type { UsageCeiling } from "../../language/canon/tokens.ts";
 import type { Usage } from "../../language/canon/usage.ts";
+import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 
 /** What the gateway metered of a reply, complete or not. */
 export type MeteredUsage = {

@@ -2,7 +2,6 @@ import { fault } from "../../contract/faults.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { isChatLike } from "../../domain/record/request-shape.ts";
-import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
 import { type Plan, type PlanningContext, planAttempts, resolveTarget } from "../../domain/routing/plan.ts";
 import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
@@ -10,50 +9,13 @@ import { policyFromHints } from "../../domain/routing/preferences.ts";
 import type { RoutingTarget } from "../../domain/routing/routing-target.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
-import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { dialectSupport } from "../../io/upstream/generation-adapter.ts";
+import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { InferenceRequest, RequestOutline } from "./inference-request.ts";
-import type { PricingTerms, RequestTrace } from "./record.ts";
+import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference-request.ts";
+import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planning-deps.ts";
+import type { RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
-
-/** Read-only dependencies of planning. */
-export type PlanningDeps = Pick<
-  GatewayDeps,
-  | "clock"
-  | "catalogue"
-  | "connections"
-  | "reachability"
-  | "health"
-  | "trafficStats"
-  | "sessions"
-  | "policyOf"
-  | "routerOf"
-  | "ownKeys"
-  | "margins"
-> & {
-  readonly breakers: CircuitStateReader;
-  readonly nodes: Pick<GatewayDeps["nodes"], "overlayFor" | "unavailableModel">;
-  readonly limits: Pick<GatewayDeps["limits"], "attemptsMax">;
-};
-
-type PlanningCaller = {
-  readonly surface: Surface;
-  readonly workspace: Workspace;
-  /** Null: a preview by the workspace itself, without a key. */
-  readonly keyId: string | null;
-};
-
-export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
-
-export type PlannedRequest = {
-  readonly plan: Plan | PlanRefusal;
-  /** The current policy of workspace, key, router and request; undefined when the workspace was deleted. */
-  readonly currentPolicy: () => Policy | undefined;
-  /** The current router, if it changed since the plan was made. */
-  readonly changedRouter: () => RouterSpec | undefined;
-};
 
 /** The plan stage. Also notes in the trace what is known of the request from here on. */
 export function planRequest(
@@ -158,7 +120,7 @@ function planningContext(
     trafficStats: planning.trafficStats,
     circuits: nodes === undefined ? planning.breakers : breakersWithNodes(planning.breakers, nodes),
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
-    support: dialectSupport(surface),
+    support: DIALECT_SUPPORT[surface === "messages" || surface === "responses" ? surface : "chat"],
     walletPerUsd:
       outline.routingHints?.provider?.maxPrice === undefined
         ? undefined

@@ -3,7 +3,6 @@ import type { Fault } from "../../contract/faults.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
 import type { HoldRef } from "../../domain/admission/shared-state.ts";
-import type { CurrencyTable, Margin } from "../../domain/billing/charge.ts";
 import type { Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import {
   type AttemptRecord,
@@ -23,11 +22,10 @@ import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
-import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AttemptOutcome, isMaybeAccepted, listNames, truncateReason } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { RequestOutline } from "./inference-request.ts";
+import type { PricingTerms, RequestOutline } from "./inference-request.ts";
 import { HOP_HEADER, parseHops } from "./loop-detection.ts";
 
 const LABEL_CHARS_MAX = 128;
@@ -36,16 +34,6 @@ const UPSTREAM_ID_CHARS_MAX = 256;
 const NO_HOPS: readonly string[] = [];
 
 type RequestEnd = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
-
-/** Pricing inputs of a request besides the endpoint's price. */
-export type PricingTerms = {
-  readonly currencies: CurrencyTable;
-  readonly margin: Margin;
-  /** Requested features that are billed separately. */
-  readonly extras: readonly BillableExtra[] | undefined;
-  /** Only with an output limit the hold is an upper bound. */
-  readonly hasOutputLimit: boolean;
-};
 
 /** Collects what happens to one request and builds its record; it never contains content. */
 export class RequestTrace {

@@ -8,7 +8,8 @@ import { fromRequirementsRecord } from "../../domain/routing/requirements-record
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { RequestOutline } from "./inference-request.ts";
-import { type PlanningDeps, planOutline } from "./plan.ts";
+import { planOutline } from "./plan.ts";
+import type { PlanningDeps } from "./planning-deps.ts";
 import { snapshotFor } from "./workspace-resources.ts";
 
 /** Cost, latency and model quality of one request; null when unknown. */

@@ -11,7 +11,7 @@ import {
   streamed,
 } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
-import { type AdmittedRequest, admit } from "./admit.ts";
+import { admit } from "./admit.ts";
 import { AttemptStage } from "./attempt.ts";
 import {
   type DecodedRequest,
@@ -23,7 +23,7 @@ import {
 import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { IDEMPOTENCY_KEY_HEADER, replayIfCharged } from "./idempotent-replay.ts";
-import type { InferenceRequest } from "./inference-request.ts";
+import type { AdmittedRequest, InferenceRequest } from "./inference-request.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { isTooLong, planRequest } from "./plan.ts";
 import { RequestTrace } from "./record.ts";

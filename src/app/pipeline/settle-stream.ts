@@ -3,9 +3,9 @@ import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
 import { toFault } from "../to-fault.ts";
-import type { AdmittedRequest } from "./admit.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
+import type { AdmittedRequest } from "./inference-request.ts";
 import type { MeteredUsage } from "./metered-usage.ts";
 import { recordStats } from "./record.ts";
 import {

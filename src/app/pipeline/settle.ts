@@ -7,12 +7,13 @@ import { isOwnResource } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
-import { isImplausibleUsage, NO_CEILING, tokensOfWeight } from "../../language/canon/tokens.ts";
+import { isImplausibleUsage, tokensOfWeight } from "../../language/canon/tokens.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import type { AdmittedRequest } from "./admit.ts";
+import { NO_CEILING } from "../../language/canon/usage-ceiling.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import type { AdmittedRequest } from "./inference-request.ts";
 import { type MeteredUsage, type UsageContext, usedExtras, withoutReportedUsage } from "./metered-usage.ts";
 import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
 

@@ -1,11 +1,11 @@
 import { divideHalfUp, formatDecimal, NANOS_PER_UNIT, parseDecimal, powerOfTen } from "../../kit/money.ts";
 import { tokensOutsidePrompts } from "../../language/canon/tokens.ts";
-import { type TokenCounts } from "../../language/canon/usage.ts";
+import type { TokenCounts } from "../../language/canon/usage.ts";
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
 import { maximumUses, surchargesFor } from "./surcharges.ts";
-import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
+import { buildTariff, type HoldUnits, type Tariff, type TariffTokenRates } from "./tariff.ts";
 
 /** A larger count is an error of the provider. */
 const USAGE_MAX = 1_000_000_000;
@@ -83,19 +83,6 @@ export function chargeFor(
   const record = { nanos: nanos.toString(), currency: walletCurrency, price: tariff.record, rate: rate.record };
   return { nanos, record: margin === NO_MARGIN ? record : { ...record, margin: margin.share } };
 }
-
-/** What a request is billed for besides tokens. `cacheTtl`: the longest cache lifetime it requests. */
-type HoldUnits = {
-  readonly characters?: number | undefined;
-  readonly seconds?: number | undefined;
-  readonly images?: number | undefined;
-  readonly cacheTtl?: "5m" | "1h" | undefined;
-  /** Requested surcharges, with the maximum number of uses if the request states it. */
-  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;
-  /** Number of prompts of this size; by default one. */
-  readonly prompts?: number | undefined;
-  readonly margin: Margin;
-};
 
 /**
  * The amount to reserve before the call: an upper bound for these token counts, whatever share of them turns out to be

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NEEDS } from "../../language/canon/needs.ts";
+import { NEEDS } from "../../language/canon/need.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";

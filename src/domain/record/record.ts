@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { Need } from "../../language/canon/needs.ts";
+import type { Need } from "../../language/canon/need.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Usage } from "../../language/canon/usage.ts";

@@ -150,7 +150,7 @@ function findMissingCapability(
 ): MissingCapability | undefined {
   const { endpoint, model } = limited;
   if (requirements.checkFit !== undefined) return requirements.checkFit(endpoint, model);
-  const isNative = support.isNative(endpoint);
+  const isNative = support.isNative?.(endpoint) === true;
   const unencodable = isNative ? undefined : findUnencodable(endpoint, requirements, support);
   if (unencodable !== undefined) return unencodable;
   for (const { need, param } of requirements.needs) {

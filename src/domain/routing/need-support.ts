@@ -1,6 +1,6 @@
 import { invalidValue } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
-import type { NeedSource } from "../../language/canon/needs.ts";
+import type { NeedSource } from "../../language/canon/need.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
 import { type Endpoint, type Model, supportsEffort } from "../catalogue/catalogue.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
@@ -57,7 +57,8 @@ export function acceptsEffort(
   support: DialectSupport,
 ): boolean {
   const alongside = withTools ? THINKING_WITH_TOOLS : NO_NEEDS;
-  if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", alongside)) return false;
+  if (support.isVerbatim?.(endpoint) === true || !support.takesParameter(endpoint, "reasoning_effort", alongside))
+    return false;
   if (!supportsEffort(endpoint, model)) return false;
   if (effort === "none") return supportsNeed(endpoint, model, "reasoning_off");
   if (sampled && endpoint.quirks?.includes(SAMPLING_OR_THINKING)) return false;

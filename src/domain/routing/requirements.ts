@@ -1,6 +1,6 @@
 import type { Fault } from "../../contract/faults.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
-import type { NeedSource } from "../../language/canon/needs.ts";
+import type { NeedSource } from "../../language/canon/need.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import type { ExpectedUnits } from "./cost.ts";
@@ -45,10 +45,10 @@ export type MissingCapability = {
 
 /** What an endpoint's dialect can express of a call in the caller's dialect. */
 export type DialectSupport = {
-  /** The endpoint speaks the caller's dialect, so the provider validates the request itself. */
-  isNative(endpoint: Endpoint): boolean;
-  /** The caller's bytes are forwarded without additions. */
-  isVerbatim(endpoint: Endpoint): boolean;
+  /** The endpoint speaks the caller's dialect, so the provider validates the request itself; absent: never. */
+  isNative?(endpoint: Endpoint): boolean;
+  /** The caller's bytes are forwarded without additions; absent: never. */
+  isVerbatim?(endpoint: Endpoint): boolean;
   /** Other needs may select the wire format of an endpoint that has two; some accept only default values. */
   takesParameter(
     endpoint: Endpoint,

@@ -30,7 +30,7 @@ function findUnpricedExtra(
   if (extras === undefined || ownKey !== undefined) return undefined;
   for (const { name, field, forwarding, isCheaper, toolIndex } of extras) {
     if (toolIndex !== undefined || isCheaper || isExtraPriced(price, name)) continue;
-    if (forwarding === "native" && !support.isNative(endpoint)) continue;
+    if (forwarding === "native" && support.isNative?.(endpoint) !== true) continue;
     const what = name.replaceAll("_", " ");
     const reason = `bills it apart (${what}) at a price this gateway does not have; with an own key of the workspace at the provider it can be used`;
     return { reason, param: field };
@@ -60,7 +60,7 @@ export function findUnpermittedModels(
 ): (MissingCapability & { readonly fault: Fault }) | undefined {
   if (extras === undefined || allowedModels === null) return undefined;
   const extra = extras.find(({ name }) => name === "other_models");
-  if (extra === undefined || !support.isNative(endpoint)) return undefined;
+  if (extra === undefined || support.isNative?.(endpoint) !== true) return undefined;
   const { field } = extra;
   const message = `Field "${field}": it lets the provider ask other models, and policy names the models that may be asked. Leave it out. An admin can change the allowed models.`;
   const reason = "would ask models that the policy does not name";

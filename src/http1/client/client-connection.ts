@@ -3,11 +3,13 @@ import type { Socket } from "node:net";
 import { systemClock } from "../../kit/clock.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type {
+  ConnectionLimits,
   HttpBody,
   RequestFailure,
   RequestHandle,
   ResponseBodyHandler,
   ResponseHandler,
+  SerializedHead,
   StreamedBody,
 } from "./contract.ts";
 import { type DialTarget, dial, type TlsSessionCache } from "./dial.ts";
@@ -15,19 +17,6 @@ import { errorCodeOf, failureKindOf, HttpFault } from "./http-fault.ts";
 import type { IdleCheckable, IdleWatchdog } from "./idle-watchdog.ts";
 import { type ConnectionReuse, type ResponseObserver, ResponseParser } from "./response-parser.ts";
 import { streamUpload } from "./stream-upload.ts";
-
-export type ConnectionLimits = {
-  readonly connectTimeoutMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly headBytesMax: number;
-};
-
-export type SerializedHead = {
-  readonly text: string;
-  /** An ASCII head has the same bytes in UTF-8 as in Latin-1, so it is written together with a UTF-8 body. */
-  readonly isAscii: boolean;
-};
 
 /** The queue or the connection that an exchange currently belongs to. */
 export type ExchangeOwner = {

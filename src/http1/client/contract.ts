@@ -50,3 +50,26 @@ export type HttpClient = {
   release(owner: string): void;
   close(): Promise<void>;
 };
+
+export type ConnectionLimits = {
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly headBytesMax: number;
+};
+
+export type SerializedHead = {
+  readonly text: string;
+  /** An ASCII head has the same bytes in UTF-8 as in Latin-1, so it is written together with a UTF-8 body. */
+  readonly isAscii: boolean;
+};
+
+export type HttpClientLimits = {
+  /** Per origin and owner. */
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+};
+
+export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };

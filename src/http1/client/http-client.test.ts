@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Script, startUpstream, type Upstream, unusedPort } from "../../../tests/support/upstream.ts";
-import type { HttpClient, HttpRequest, RequestFailure, ResponseBodyHandler } from "./contract.ts";
-import { createHttpClient, type HttpClientLimits } from "./http-client.ts";
+import type { HttpClient, HttpClientLimits, HttpRequest, RequestFailure, ResponseBodyHandler } from "./contract.ts";
+import { createHttpClient } from "./http-client.ts";
 
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 

@@ -1,24 +1,19 @@
 import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
-import {
-  ClientConnection,
-  type ConnectionLimits,
-  type ConnectionOwner,
-  type ExchangeOwner,
-  HttpExchange,
-  type SerializedHead,
-} from "./client-connection.ts";
-import type { HttpBody, HttpClient, HttpRequest, RequestFailure, RequestHandle, ResponseHandler } from "./contract.ts";
+import { ClientConnection, type ConnectionOwner, type ExchangeOwner, HttpExchange } from "./client-connection.ts";
+import type {
+  HttpBody,
+  HttpClient,
+  HttpClientLimits,
+  HttpRequest,
+  OriginPoolLimits,
+  RequestFailure,
+  RequestHandle,
+  ResponseHandler,
+  SerializedHead,
+} from "./contract.ts";
 import { type DialTarget, dialTargetOf } from "./dial.ts";
 import { CLIENT_CLOSED, errorCodeOf, HttpFault } from "./http-fault.ts";
 import { IdleWatchdog } from "./idle-watchdog.ts";
-
-export type HttpClientLimits = {
-  /** Per origin and owner. */
-  readonly connections: number;
-  readonly connectTimeoutMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-};
 
 const HEADER_BYTES_MAX = 64 * 1024;
 
@@ -167,8 +162,6 @@ export function serializeRequestHead({ method, path, host, headers, bodyBytes }:
   }
   return { text: bodyBytes === undefined ? `${text}\r\n` : `${text}content-length: ${bodyBytes}\r\n\r\n`, isAscii };
 }
-
-export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };
 
 /**
  * The connections to one origin, and the exchanges queued for one.

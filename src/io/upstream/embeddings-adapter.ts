@@ -4,8 +4,8 @@ import { tryParseJson } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
-import { NO_CEILING, PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS } from "../../language/canon/tokens.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { NO_CEILING, PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS } from "../../language/canon/usage-ceiling.ts";
 import {
   type BatchLimits,
   type EmbeddingCall,

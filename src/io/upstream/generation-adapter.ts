@@ -1,10 +1,5 @@
 import type { DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { Surface } from "../../domain/record/record.ts";
-import type { DialectSupport } from "../../domain/routing/requirements.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
-import type { NeedSource } from "../../language/canon/needs.ts";
-import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
 import {
   NO_CEILING,
@@ -12,15 +7,11 @@ import {
   REASONING_ALLOWANCE_TOKENS,
   SEARCH_ALLOWANCE_TOKENS,
   type UsageCeiling,
-} from "../../language/canon/tokens.ts";
-import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
+} from "../../language/canon/usage-ceiling.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
-import type { MediaKind, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
-import { DEFAULT_SAMPLING, modelFactsFor } from "./model-facts.ts";
+import { modelFactsFor } from "./model-facts.ts";
 import { messagesRouteFor } from "./passthrough-messages.ts";
-import { isEffortTooLowForTools } from "./passthrough-responses.ts";
-import { requiresResponsesApi, SCHEMALESS_CHAT, TOOLLESS_CHAT, usesResponsesApi } from "./responses-detour.ts";
+import { usesResponsesApi } from "./responses-detour.ts";
 import { translatedAdapter } from "./translated-adapter.ts";
 import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "./upstream-adapter.ts";
 import { type GenerationAdapter, type GenerationFormat, UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
@@ -79,66 +70,6 @@ function passthroughAdapter(
     case "responses":
       return passthrough?.responses?.(inbound, target);
   }
-}
-
-/** Whether a reasoning effort that a router chose conflicts with something that the caller requested. */
-export function isEffortConflicting({ call, dialect }: InboundRequest, target: Omit<AdapterTarget, "head">): boolean {
-  const { endpoint, model } = target;
-  if (dialect === "responses" && endpoint.responsesApi) return isEffortTooLowForTools(call, target);
-  return generationAdapterOf(endpoint)?.dialect.conflictsWithEffort?.(call, modelFactsFor(endpoint, model)) === true;
-}
-
-/** What an endpoint's dialect can carry of a call; the planner checks it before any endpoint is called. */
-export function dialectSupport(surface: Surface): DialectSupport {
-  return surface === "messages" ? MESSAGES_SUPPORT : surface === "responses" ? RESPONSES_SUPPORT : CHAT_SUPPORT;
-}
-
-const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
-  image_input: "image",
-  audio_input: "audio",
-  pdf_input: "file",
-  remote_url: "remote_url",
-  uploaded_file: "uploaded_file",
-};
-
-/** Models without sampling reject these in every dialect. */
-const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
-
-const CHAT_SUPPORT: DialectSupport = {
-  // Decided by dialect and model facts, never by vendor: a provider's own parameter list excludes nothing.
-  takesParameter(endpoint, parameter, { needs, defaultedParameters }) {
-    const isDefault = defaultedParameters?.includes(parameter) === true;
-    if (SAMPLING.has(parameter) && !takesSampling(endpoint, isDefault ? "default" : "other")) return false;
-    if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    return dialectFor(endpoint, needs).fields[parameter] !== "400";
-  },
-  takesNeed(endpoint, need, { needs }) {
-    const dialect = dialectFor(endpoint, needs);
-    if (dialect === chatUpstream && need === "thinking_with_tools")
-      return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
-    if (dialect === chatUpstream && need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
-    if (dialect === chatUpstream && need === "json_schema" && endpoint.quirks?.includes(SCHEMALESS_CHAT)) return false;
-    const media = NEEDED_MEDIA[need];
-    return media === undefined || dialect.media.has(media);
-  },
-};
-
-const hasMessagesPassthrough = (endpoint: Endpoint): boolean => messagesRouteFor(endpoint) !== undefined;
-const MESSAGES_SUPPORT: DialectSupport = {
-  ...CHAT_SUPPORT,
-  isNative: hasMessagesPassthrough,
-  isVerbatim: hasMessagesPassthrough,
-};
-
-const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
-
-function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
-  if (requiresResponsesApi(endpoint, needs)) return responsesUpstream;
-  return generationAdapterOf(endpoint)?.dialect ?? chatUpstream;
-}
-
-function takesSampling({ features, quirks }: Endpoint, value: "default" | "other"): boolean {
-  return features.sampling !== false && (value === "default" || !quirks?.includes(DEFAULT_SAMPLING));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
-import { NO_CEILING, plausibleTokensMax, type UsageCeiling } from "../../language/canon/tokens.ts";
+import { plausibleTokensMax } from "../../language/canon/tokens.ts";
+import { NO_CEILING, type UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import { measureMessage } from "../../language/dialects/chat/passthrough/reply.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
 import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
-import type { NeedSource } from "../../language/canon/needs.ts";
+import type { NeedSource } from "../../language/canon/need.ts";
 import { firstEncodingError } from "../../language/dialects/responses/upstream/request.ts";
 import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 

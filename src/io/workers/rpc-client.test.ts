@@ -75,12 +75,12 @@ test.concurrent("SCALE-04 BILL-02 a late withdrawal by the primary still reaches
 
 const claimOfK = [1, "claimIdempotencyKey", [{ key: "k", body: "b" }, "r"]];
 
-test.concurrent.each([
+test.concurrent.for([
   ["first", [claimOfK, [2, "releaseClaim", ["k", "r"]], [3, "bumpVersion", "ws"]]],
   ["again", [claimOfK, [2, "bumpVersion", "ws"]]],
 ] as const)(
   "SCALE-04 BILL-09 RESP-05 a timed-out claim is released unless an earlier run of the request may have it: %s",
-  async (run, expected) => {
+  async ([run, expected], { expect }) => {
     const { primary, frames, exceedTimeout } = connect();
     const state = primarySharedState(primary);
     const claimed = expect(state.claimIdempotencyKey({ key: "k", body: "b" }, "r", run)).rejects.toMatchObject({

@@ -1,6 +1,7 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 import { combineTokens, type TokenCounts, type Usage } from "./usage.ts";
+import { PLAUSIBLE_FACTOR, type UsageCeiling } from "./usage-ceiling.ts";
 
 const TOKENS_MAX = 1_000_000_000;
 
@@ -107,34 +108,6 @@ function estimatePartTokens(part: Part, textTokens: TextTokenEstimator): number 
       return TOKENS_PER_MEDIA;
   }
 }
-
-/** Upper bounds of plausible usage for one request. Reports above them are provider errors and are not billed. */
-export type UsageCeiling = {
-  readonly inputTokens: number;
-  /** Output tokens not reported as reasoning. */
-  readonly visibleOutputTokens: number;
-  readonly outputTokens: number;
-};
-
-export const NO_CEILING: UsageCeiling = {
-  inputTokens: Infinity,
-  visibleOutputTokens: Infinity,
-  outputTokens: Infinity,
-};
-
-/**
- * Tokenizers differ and catalogue facts age, so only a multiple counts as implausible. No tokenizer produces more
- * tokens per character than this.
- */
-export const PLAUSIBLE_FACTOR = 4;
-
-/** Prompt templates and instructions that a provider may add. */
-export const PROVIDER_OVERHEAD_TOKENS = 16_384;
-/** Reasoning that a model may produce beyond the limit or without reporting it separately. */
-export const REASONING_ALLOWANCE_TOKENS = 65_536;
-/** Search results that a model may fetch and read unasked. */
-export const SEARCH_ALLOWANCE_TOKENS = 524_288;
-export const IMAGE_TOKENS_MAX = 65_536;
 
 /** Larger than any known context window. */
 const DEFAULT_CONTEXT_TOKENS = 2_000_000;

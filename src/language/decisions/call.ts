@@ -1,13 +1,12 @@
 import type { JsonObject } from "../../kit/json.ts";
+import { type TextTokenEstimator, TOKENS_PER_MEDIA } from "../canon/tokens.ts";
 import {
   IMAGE_TOKENS_MAX,
   PLAUSIBLE_FACTOR,
   PROVIDER_OVERHEAD_TOKENS,
   REASONING_ALLOWANCE_TOKENS,
-  type TextTokenEstimator,
-  TOKENS_PER_MEDIA,
   type UsageCeiling,
-} from "../canon/tokens.ts";
+} from "../canon/usage-ceiling.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** The subject of the questions. */

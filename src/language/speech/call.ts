@@ -1,5 +1,5 @@
 import type { AudioFormat } from "../audio/meter.ts";
-import { PLAUSIBLE_FACTOR } from "../canon/tokens.ts";
+import { PLAUSIBLE_FACTOR } from "../canon/usage-ceiling.ts";
 
 /** The canonical speech request. */
 export type SpeechCall = {

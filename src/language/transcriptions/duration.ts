@@ -1,5 +1,5 @@
 import { durationToleranceSeconds } from "../audio/meter.ts";
-import { PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS, type UsageCeiling } from "../canon/tokens.ts";
+import { PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS, type UsageCeiling } from "../canon/usage-ceiling.ts";
 
 /** Lowest bit rate of intelligible speech: bounds the duration of a file by its size. */
 const SPEECH_BYTES_PER_SECOND_MIN = 500;

@@ -1,0 +1,45 @@
+import type { Surface } from "../../domain/record/record.ts";
+import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import type { RouterSpec } from "../../domain/tenancy/router.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { RequestOutline } from "./inference-request.ts";
+
+/** Read-only dependencies of planning. */
+export type PlanningDeps = Pick<
+  GatewayDeps,
+  | "clock"
+  | "catalogue"
+  | "connections"
+  | "reachability"
+  | "health"
+  | "trafficStats"
+  | "sessions"
+  | "policyOf"
+  | "routerOf"
+  | "ownKeys"
+  | "margins"
+> & {
+  readonly breakers: CircuitStateReader;
+  readonly nodes: Pick<GatewayDeps["nodes"], "overlayFor" | "unavailableModel">;
+  readonly limits: Pick<GatewayDeps["limits"], "attemptsMax">;
+};
+
+type PlanningCaller = {
+  readonly surface: Surface;
+  readonly workspace: Workspace;
+  /** Null: a preview by the workspace itself, without a key. */
+  readonly keyId: string | null;
+};
+
+export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
+export type PlannedRequest = {
+  readonly plan: Plan | PlanRefusal;
+  /** The current policy of workspace, key, router and request; undefined when the workspace was deleted. */
+  readonly currentPolicy: () => Policy | undefined;
+  /** The current router, if it changed since the plan was made. */
+  readonly changedRouter: () => RouterSpec | undefined;
+};
