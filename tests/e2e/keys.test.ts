@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await member.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(member);
     expect(secret).toMatch(/^sk_svc_user_live_/);
-    await member.getByText("Waiting for approval").waitFor();
+    await member.getByRole("dialog").getByText("Waiting for approval").waitFor();
     expect(await validated(secret)).toBe(401);
     await member.getByRole("button", { name: "I copied the key" }).click();
     await row(member, "my laptop").waitFor();

@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     });
     await page.goto(`${portal.origin}/device?user_code=${deviceCode.body.user_code}`);
     ageSessions(portal.gateway.dataDir, email, 16);
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByRole("button", { name: "Connect device" }).click();
     await dialog.getByLabel("Password").fill(password);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("heading", { name: "Device connected" }).waitFor();

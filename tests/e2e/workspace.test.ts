@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     const token = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
     const opens = async () => (await portal.gateway.call(token, "/manage/workspaces/demo")).status;
     expect(await opens()).toBe(200);
-    await page.getByRole("button", { name: "I copied the key" }).click();
+    await page.getByRole("button", { name: "I copied the token" }).click();
     await row(page, "nightly report").getByText("Read-only").waitFor();
     await page.getByRole("button", { name: "Create token" }).first().click();
     expect(await page.getByLabel("Name").inputValue()).toBe("");
