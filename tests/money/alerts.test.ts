@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
 import { eventually } from "../support/eventually.ts";
-import { gatewayForTest, type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { gatewayForTest, type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { awayFromMidnight, decimal } from "../support/limits.ts";
 import { chatBody, connectedTo, costNanos, openScene, type Scene } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
@@ -48,8 +48,16 @@ const setAlerts = (body: Record<string, unknown>) =>
 const ask = () => scene.chat(tenant.key, { max_tokens: 500 });
 const mailsTo = (address: string) => mailbox.mails.filter(({ to }) => to.includes(address));
 
-/** Long enough for several evaluation rounds: an alert that has not come by then does not come. */
-const severalRounds = () => new Promise((resolve) => setTimeout(resolve, 200));
+/** Alerts of two other workspaces, one after the other: a whole evaluation round lies between them. */
+async function severalRounds(gateway: TestGateway = scene.gateway): Promise<void> {
+  for (const sentinel of [await startUpstream({ status: 204 }), await startUpstream({ status: 204 })]) {
+    const { slug } = await gateway.tenant({ credit: "1" });
+    const alerts = { webhook_url: `${sentinel.url}/hook`, low_balance: "10" };
+    await gateway.manage("PUT", `/workspaces/${slug}/alerts`, alerts);
+    await sentinel.arrived(1);
+    await sentinel.close();
+  }
+}
 
 async function deliveriesOnce(state: string, count: number): Promise<Json[]> {
   return eventually(
@@ -368,7 +376,7 @@ test("BILL-10 after a restart missed alerts are found, pending ones sent, and de
   const last = await startGateway({ env, dataDir });
   onTestFinished(() => last.close());
   expect((await hook.arrived(before + 1)).json).toEqual(first);
-  await severalRounds();
+  await severalRounds(last);
   expect(hook.requests).toHaveLength(before + 1);
   const { data } = await last.manage("GET", `${alerts}/deliveries`);
   expect(data).toMatchObject([{ alert: first.id, state: "delivered" }]);
