@@ -4,6 +4,7 @@
  * time, `--from 1` sets the first seed, `--of money` simulates wallets and ledgers of several instances.
  * `--of fleet` is not simulated: three gateways behind HAProxy with PostgreSQL and Redis under load, while they are
  * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
+ * `--of rounds` repeats the tests with random sequences and kill -9 loops, with ten times as many rounds as `npm test`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,6 +16,13 @@ import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 const CHILD = path.join(ROOT, "tests/simulation/simulate-child.ts");
 const FLEET = path.join(ROOT, "tests/fleet/soak-child.ts");
 const ROUND_MS = 60_000;
+const REPEATED_TESTS = [
+  "src/domain/billing/exact-charge.test.ts",
+  "tests/chat/kill.test.ts",
+  "tests/money/crash-recovery.test.ts",
+];
+const ROUNDS_FACTOR = 10;
+const REPEATED_TIMEOUT_MS = 60 * 60_000;
 const SEEDS_MAX = 2 ** 31;
 
 const { values } = parseArgs({
@@ -29,12 +37,24 @@ const { values } = parseArgs({
 });
 
 await setUp("develop");
-process.exitCode = await (values.of === "fleet" ? fleet() : values.seed === undefined ? soak() : show(values.seed));
+process.exitCode = await chosen();
+
+function chosen() {
+  if (values.of === "fleet") return fleet();
+  if (values.of === "rounds") return repeatedTests();
+  return values.seed === undefined ? soak() : show(values.seed);
+}
 
 async function fleet() {
   const { seed = String(Math.floor(Math.random() * SEEDS_MAX)), minutes = "10", report = "soak-report.json" } = values;
   const args = ["--seed", seed, "--minutes", minutes, "--report", path.resolve(report)];
   return (await run([FLEET, ...args], "inherit")).code;
+}
+
+async function repeatedTests() {
+  process.env.TEST_ROUNDS = String(ROUNDS_FACTOR);
+  const vitest = path.join(ROOT, "node_modules/vitest/vitest.mjs");
+  return (await run([vitest, "run", `--testTimeout=${REPEATED_TIMEOUT_MS}`, ...REPEATED_TESTS], "inherit")).code;
 }
 
 async function show(seed) {

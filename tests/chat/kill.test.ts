@@ -7,6 +7,7 @@ import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../
 import { Chance } from "../simulation/chance.ts";
 import type { Json } from "../support/gateway.ts";
 import { hasPostgres, startCluster } from "../support/postgres.ts";
+import { rounds } from "../support/rounds.ts";
 import { chatBody, chunksOf, connectedTo, eventsOf, nanosOf, openChat } from "../support/scene.ts";
 import { chatFrames, chatJson, type ReplySource, startUpstream, type Upstream } from "../support/upstream.ts";
 
@@ -166,15 +167,15 @@ async function killAndCompare(kills: number, settings: Record<string, string>): 
 test(
   "BILL-07 kill -9 under load, again and again: every answer received whole has one log row and one charge, nothing is charged twice, the books balance",
   {
-    timeout: 300_000,
+    timeout: rounds(300_000),
   },
-  () => killAndCompare(9, {}),
+  () => killAndCompare(rounds(6), {}),
 );
 
 test.skipIf(!hasPostgres)(
   "BILL-07 kill -9 under load on PostgreSQL: what clients saw is what its books say",
   {
-    timeout: 300_000,
+    timeout: rounds(300_000),
   },
   async () => {
     const cluster = await startCluster();
@@ -182,6 +183,6 @@ test.skipIf(!hasPostgres)(
     const { url } = await cluster.database("empty");
     const token = "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f";
     const key = Buffer.alloc(32, 7).toString("base64");
-    await killAndCompare(4, { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
+    await killAndCompare(rounds(2), { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
   },
 );

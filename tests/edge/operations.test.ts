@@ -105,14 +105,18 @@ async function streamingGateway(baseUrl: string) {
 }
 
 describe("the end", () => {
-  let upstream: Awaited<ReturnType<typeof gatedUpstream>>;
-
-  beforeAll(async () => {
-    upstream = await gatedUpstream();
+  const upstreams: Awaited<ReturnType<typeof gatedUpstream>>[] = [];
+  const openUpstream = async () => {
+    const upstream = await gatedUpstream();
+    upstreams.push(upstream);
+    return upstream;
+  };
+  afterAll(() => {
+    for (const upstream of upstreams) upstream.close();
   });
-  afterAll(() => upstream.close());
 
-  test("OPS-01 SIGTERM lets a running stream finish, refuses new connections, says so on /readyz and ends with 0", async () => {
+  test.concurrent("OPS-01 SIGTERM lets a running stream finish, refuses new connections, says so on /readyz and ends with 0", async () => {
+    const upstream = await openUpstream();
     const { gateway, url, key } = await streamingGateway(upstream.baseUrl);
     const client = streamingClient(url, key);
     await client.begun();
@@ -139,7 +143,8 @@ describe("the end", () => {
     expect(gateway.stderr()).not.toMatch(/"level":(?:50|60)/);
   });
 
-  test("OPS-01 a second signal later than a second ends it at once, and the books survive it", async () => {
+  test.concurrent("OPS-01 a second signal later than a second ends it at once, and the books survive it", async () => {
+    const upstream = await openUpstream();
     const { gateway, url, key } = await streamingGateway(upstream.baseUrl);
     const client = streamingClient(url, key);
     await client.begun();
@@ -161,7 +166,7 @@ describe("the end", () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test("OPS-01 an idle gateway with open connections ends at once on SIGTERM", async () => {
+  test.concurrent("OPS-01 an idle gateway with open connections ends at once on SIGTERM", async () => {
     const gateway: GatewayProcess = spawnGateway();
     const url = await gateway.ready();
     const idle = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });

@@ -104,19 +104,19 @@ async function post(): Promise<number> {
   return answer.status;
 }
 
-test("a connection that is idle for as long as its client was told is closed, and one that waits for its answer is not", async () => {
-  const [idle, waiting] = [
-    trickle("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", ""),
-    trickle(`${HEAD}Content-Length: 9\r\n\r\n`, ""),
-  ];
-  const { answers, end } = await idle;
-  expect([end, ...answers.map(({ status }) => status)]).toEqual(["closed by the server", 200]);
-  expect((await waiting).answers.map(({ status }) => status)).toEqual([408]);
-});
-
 const HEAD = `POST /manage/workspaces HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n`;
 
 describe("clients that never finish", () => {
+  test.concurrent("a connection that is idle for as long as its client was told is closed, and one that waits for its answer is not", async () => {
+    const [idle, waiting] = [
+      trickle("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+      trickle(`${HEAD}Content-Length: 9\r\n\r\n`, ""),
+    ];
+    const { answers, end } = await idle;
+    expect([end, ...answers.map(({ status }) => status)]).toEqual(["closed by the server", 200]);
+    expect((await waiting).answers.map(({ status }) => status)).toEqual([408]);
+  });
+
   test.concurrent.each([
     ["a head, line by line", "GET /healthz HTTP/1.1\r\nHost: a\r\n", "x-a: b\r\n", "headersMs"],
     ["a head, byte by byte", "GET /healthz HTTP/1.1\r\nX-A: ", "a", "headersMs"],

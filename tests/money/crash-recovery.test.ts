@@ -13,6 +13,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { Chance } from "../simulation/chance.ts";
 import { listeningLog, tempFolder } from "../support/journal-fixture.ts";
 import { hasPostgres, startCluster } from "../support/postgres.ts";
+import { rounds } from "../support/rounds.ts";
 
 /** The same kill times at every run as far as timing allows; KILL_SEED draws others. */
 const chance = new Chance(Number(process.env["KILL_SEED"] ?? 1));
@@ -90,22 +91,22 @@ async function compare(open: () => Promise<Store>): Promise<void> {
 }
 
 test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and charges nothing twice", {
-  timeout: 300_000,
+  timeout: rounds(300_000),
 }, async () => {
-  for (let round = 0; round < 24; round += 1) await runAndKill(round);
+  for (let round = 0; round < rounds(12); round += 1) await runAndKill(round);
   await compare(() => openSqlite(folder.path, systemClock));
 });
 
 test.skipIf(!hasPostgres)(
   "BILL-07 kill -9 at any moment loses and repeats nothing on PostgreSQL either",
   {
-    timeout: 300_000,
+    timeout: rounds(300_000),
   },
   async () => {
     const cluster = await startCluster();
     onTestFinished(() => cluster.close());
     const address = await cluster.database("empty");
-    for (let round = 0; round < 6; round += 1) await runAndKill(round, address.url);
+    for (let round = 0; round < rounds(4); round += 1) await runAndKill(round, address.url);
     const settings = { address, connections: 2, dataDir: folder.path, clock: systemClock, log: listeningLog() };
     await compare(() => openPostgres(settings));
   },

@@ -5,8 +5,8 @@ import type { RunResult } from "./seeds.ts";
 
 /** The same seeds at every run; SIMULATION_FROM selects others, and `npm run soak -- --of money` runs many more. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
-const FOR_MS = 12_000;
-const SEEDS_LEAST = 600;
+const FOR_MS = 4000;
+const SEEDS_LEAST = 250;
 const SEEDS_MOST = 5000;
 /** A mutant that survives this many worlds is not detected. */
 const MUTANT_SEEDS = 600;
