@@ -11,7 +11,7 @@ import {
   classifyWithdrawn,
   type FailureVerdict,
 } from "../../io/upstream/classify-failure.ts";
-import { CredentialRefusedError } from "../../io/upstream/connections.ts";
+import { CredentialRefusedError } from "../../io/upstream/credential-secrets.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";

@@ -5,6 +5,7 @@ import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 
 const ERROR_BYTES_MAX = 64 * 1024;
 
@@ -80,3 +81,17 @@ export function embeddedProblem(
 export function classifyProblem(problem: UpstreamProblem, provider: string): FailureVerdict {
   return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
 }
+
+/** Each is called at most once. */
+export type RelayEvents = {
+  /** Called right before the first byte is sent. */
+  readonly onCommit: () => void;
+  /** Called at the first content of the model. */
+  readonly onFirstContent: () => void;
+};
+
+export type BufferedReading = ResponseReading & {
+  readonly gateway: GatewayDeps;
+  readonly headers: IncomingHttpHeaders;
+  readonly model: string;
+};

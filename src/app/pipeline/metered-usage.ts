@@ -1,9 +1,11 @@
 import type { Fault } from "../../contract/faults.ts";
+import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
-import type { MeteredUnits } from "../../language/canon/reply.ts";
+import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
 import type { Usage } from "../../language/canon/usage.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 
 /** What the gateway metered of a reply, complete or not. */
 export type MeteredUsage = {
@@ -63,3 +65,13 @@ export function withoutReportedUsage({
 }: MeteredUsage): MeteredUsage {
   return { usage: undefined, outputWeight, units, estimate, extraUses, declined, isUsageRejected: true };
 }
+
+export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "onRequestFinished" | "onNotice">;
+/** `shown` is undefined when nothing was charged. */
+export type Settlement = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
+export type ChargedEnd = {
+  readonly status: number;
+  readonly errorCode: string | null;
+  /** Awaited before the charge is journaled; must not fail. */
+  readonly beforeCharge?: ((settlement: Settlement) => Promise<void>) | undefined;
+};

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -9,20 +8,12 @@ import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import { classifyProblem, embeddedProblem, type ResponseReading } from "./error-response.ts";
+import { type BufferedReading, classifyProblem, embeddedProblem, type RelayEvents } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 
 type RelayDeps = Pick<GatewayDeps, "limits" | "timers" | "clock" | "keepAlives">;
-
-/** Each is called at most once. */
-type RelayEvents = {
-  /** Called right before the first byte is sent. */
-  readonly onCommit: () => void;
-  /** Called at the first content of the model. */
-  readonly onFirstContent: () => void;
-};
 
 /** The upstream call of an attempt, once it was sent. */
 export type CancelHandle = { call: UpstreamCall | undefined; isCancelled: boolean };
@@ -165,12 +156,6 @@ export class Relay {
     });
   }
 }
-
-type BufferedReading = ResponseReading & {
-  readonly gateway: GatewayDeps;
-  readonly headers: IncomingHttpHeaders;
-  readonly model: string;
-};
 
 /** Buffers a whole reply up to the size limit. */
 export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {

@@ -6,13 +6,11 @@ import { toFault } from "../to-fault.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
 import type { AdmittedRequest } from "./inference-request.ts";
-import type { MeteredUsage } from "./metered-usage.ts";
+import type { ChargedEnd, MeteredUsage, Settlement } from "./metered-usage.ts";
 import { recordStats } from "./record.ts";
 import {
-  type ChargedEnd,
   CLIENT_DISCONNECTED,
   disconnectedRecord,
-  type Settlement,
   settleCharged,
   settleUncharged,
   traceReply,

@@ -6,15 +6,22 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { isOwnResource } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
-import type { ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
+import type { StreamedReply } from "../../language/canon/reply.ts";
 import { isImplausibleUsage, tokensOfWeight } from "../../language/canon/tokens.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { NO_CEILING } from "../../language/canon/usage-ceiling.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
-import type { GatewayDeps } from "./gateway-deps.ts";
 import type { AdmittedRequest } from "./inference-request.ts";
-import { type MeteredUsage, type UsageContext, usedExtras, withoutReportedUsage } from "./metered-usage.ts";
+import {
+  type ChargedEnd,
+  type MeteredUsage,
+  type Settlement,
+  type SettlementDeps,
+  type UsageContext,
+  usedExtras,
+  withoutReportedUsage,
+} from "./metered-usage.ts";
 import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
 
 /** The status of a client that disconnected before the response was complete; it appears in the log only. */
@@ -33,18 +40,6 @@ export class SettledFault extends Error {
     this.fault = problem;
   }
 }
-
-export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "onRequestFinished" | "onNotice">;
-
-/** `shown` is undefined when nothing was charged. */
-export type Settlement = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
-
-export type ChargedEnd = {
-  readonly status: number;
-  readonly errorCode: string | null;
-  /** Awaited before the charge is journaled; must not fail. */
-  readonly beforeCharge?: ((settlement: Settlement) => Promise<void>) | undefined;
-};
 
 /** The settle stage of a buffered response: charges it, then sends it. */
 export async function settleComplete(

@@ -1,4 +1,4 @@
-import type { RequestRecord, UsageRecord } from "./record.ts";
+import type { RequestRecord, Surface, UsageRecord } from "./record.ts";
 
 /** Usage as stored: zero counts may be omitted. */
 type StoredUsage = Partial<UsageRecord> & Pick<UsageRecord, "inputTokens" | "outputTokens">;
@@ -51,4 +51,34 @@ export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head 
     head.status !== undefined &&
     head.errorCode !== undefined
   );
+}
+
+/**
+ * The dimensions that requests are filtered and aggregated by. A workspace has millions of requests and few shapes, so any
+ * combination of filters is evaluated on the shapes. Unknown values are empty strings.
+ */
+export type RequestShape = {
+  readonly keyId: string;
+  readonly memberId: string;
+  readonly environment: "live" | "test";
+  readonly app: string;
+  readonly modelRequested: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly status: number;
+  readonly surface: Surface;
+};
+
+export function shapeOf(record: IngestFields): RequestShape {
+  return {
+    keyId: record.keyId,
+    memberId: record.memberId ?? "",
+    environment: record.environment,
+    app: record.app ?? "",
+    modelRequested: record.modelRequested ?? "",
+    model: record.model ?? "",
+    provider: record.provider ?? "",
+    status: record.status,
+    surface: record.surface,
+  };
 }

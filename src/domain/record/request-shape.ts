@@ -1,24 +1,8 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import { sha256Hex } from "../../kit/secret.ts";
-import type { IngestFields } from "./ingest-fields.ts";
+import { type IngestFields, type RequestShape, shapeOf } from "./ingest-fields.ts";
 import { CLIENTS } from "./known-clients.ts";
 import type { RequestRecord, Surface } from "./record.ts";
-
-/**
- * The dimensions that requests are filtered and aggregated by. A workspace has millions of requests and few shapes, so any
- * combination of filters is evaluated on the shapes. Unknown values are empty strings.
- */
-export type RequestShape = {
-  readonly keyId: string;
-  readonly memberId: string;
-  readonly environment: "live" | "test";
-  readonly app: string;
-  readonly modelRequested: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly status: number;
-  readonly surface: Surface;
-};
 
 /** 52 bits: exact as a number, and collisions within a workspace are negligible. */
 const ID_HEX_DIGITS = 13;
@@ -52,20 +36,6 @@ export class ShapeIds {
 function shapeKeyOf(record: IngestFields): string {
   const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
   return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
-}
-
-function shapeOf(record: IngestFields): RequestShape {
-  return {
-    keyId: record.keyId,
-    memberId: record.memberId ?? "",
-    environment: record.environment,
-    app: record.app ?? "",
-    modelRequested: record.modelRequested ?? "",
-    model: record.model ?? "",
-    provider: record.provider ?? "",
-    status: record.status,
-    surface: record.surface,
-  };
 }
 
 /** Messages and responses are served by chat endpoints. */

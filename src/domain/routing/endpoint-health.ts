@@ -199,10 +199,6 @@ class SampleRing {
   readonly values: number[] = [];
   #next = 0;
 
-  get size(): number {
-    return this.values.length;
-  }
-
   add(value: number): void {
     this.values[this.#next] = value;
     this.#next = (this.#next + 1) % RECENT_SAMPLES_MAX;

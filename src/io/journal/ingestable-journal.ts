@@ -2,7 +2,8 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
 import type { Journal } from "./journal.ts";
-import type { SegmentBatch, SerializeRecord } from "./segment-frames.ts";
+import type { SegmentBatch } from "./segment-files.ts";
+import type { SerializeRecord } from "./segment-frames.ts";
 
 export type JournalSettings = {
   readonly dir: string;

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { RecordBatch } from "../../domain/record/record-batch.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
 
@@ -94,3 +95,10 @@ export class SegmentFiles {
     }
   }
 }
+
+/** Finished records of one segment on their way to SQL. */
+export type SegmentBatch = {
+  readonly segment: JournalSegment;
+  readonly upToBytes: number;
+  readonly batch: RecordBatch;
+};

@@ -1,10 +1,9 @@
 import { constants } from "node:fs";
 import { crc32 } from "node:zlib";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { RecordBatch } from "../../domain/record/record-batch.ts";
 import type { Disk } from "./disk.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { JournalSegment } from "./segment-files.ts";
+import type { JournalSegment, SegmentBatch } from "./segment-files.ts";
 
 /**
  * A frame is the payload's length and CRC-32, four bytes each, then the payload. A length of zero is invalid: a power cut
@@ -103,13 +102,6 @@ function doneRecordIn(bytes: Buffer, start: number, end: number): [from: number,
   if (bytes[start + DONE_TAG] !== DONE_TAG_BYTE) return undefined;
   return [start + DONE_START.length, end - ENTRY_END.length];
 }
-
-/** Finished records of one segment on their way to SQL. */
-export type SegmentBatch = {
-  readonly segment: JournalSegment;
-  readonly upToBytes: number;
-  readonly batch: RecordBatch;
-};
 
 const READ_BYTES = 2 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import type { IngestableJournal, JournalSettings } from "./ingestable-journal.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { JournalSegment, SegmentFiles } from "./segment-files.ts";
-import { ENTRY_END, encodeEntry, FrameBuffer, type SegmentBatch, type SegmentReader } from "./segment-frames.ts";
+import type { JournalSegment, SegmentBatch, SegmentFiles } from "./segment-files.ts";
+import { ENTRY_END, encodeEntry, FrameBuffer, type SegmentReader } from "./segment-frames.ts";
 import type { SegmentIndex } from "./segment-index.ts";
 import type { SegmentWriter } from "./segment-writer.ts";
 import type { WriteHealth } from "./write-health.ts";

@@ -1,7 +1,8 @@
 import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
-import { type AwsKeys, awsRegionFor, signAws } from "./sigv4.ts";
-import type { Transport, UpstreamBody } from "./transport.ts";
+import { CredentialRefusedError, UNDECRYPTABLE_CREDENTIAL } from "./credential-secrets.ts";
+import { type AuthStyle, type OutboundRequest, sigV4Headers } from "./sigv4.ts";
+import type { Transport } from "./transport.ts";
 
 /** The base URL of an endpoint: simulated, set by the operator, or from the catalogue. */
 export type AddressResolver = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
@@ -44,29 +45,6 @@ function includesRealProvider(credentials: ReadonlyMap<string, Credential>, { pr
   return [...credentials.keys()].some((slug) => providers.get(slug)?.sandbox === false);
 }
 
-/** The header that carries a token. */
-export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
-
-/** A complete request before authorization; a signature covers it. */
-export type OutboundRequest = {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: UpstreamBody;
-  readonly endpoint: Pick<Endpoint, "region" | "baseUrl">;
-  readonly nowMs: number;
-};
-
-/** No credential is available: its issuer rejected the request, or the stored key cannot be decrypted. */
-export class CredentialRefusedError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "CredentialRefused";
-  }
-}
-
-/** Stands for a stored key that cannot be decrypted: it is planned like any other, and every attempt fails before sending. */
-export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };
-
 /** The headers that carry the credential; created right before the request is sent and stored nowhere. */
 export function authorize(
   credential: Credential | undefined,
@@ -79,16 +57,6 @@ export function authorize(
   if (credential.kind === "minted")
     return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));
   return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
-}
-
-/** Signs only the headers that no proxy modifies. */
-function sigV4Headers(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
-  const region = awsRegionFor(url, endpoint.baseUrl, endpoint.region);
-  if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
-  if (typeof body !== "string") throw new Error("an upload cannot be signed");
-  const { "content-type": contentType } = headers;
-  const covered = contentType === undefined ? {} : { "content-type": contentType };
-  return signAws({ method: "POST", url, headers: covered, body }, keys, { region, service: "bedrock", nowMs });
 }
 
 /** Common request headers; an adapter may override them. */

@@ -23,3 +23,14 @@ export function presentedSecrets(
   const presented = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
   return credential === undefined ? presented : [...presented, ...credentialSecrets(credential)];
 }
+
+/** No credential is available: its issuer rejected the request, or the stored key cannot be decrypted. */
+export class CredentialRefusedError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CredentialRefused";
+  }
+}
+
+/** Stands for a stored key that cannot be decrypted: it is planned like any other, and every attempt fails before sending. */
+export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };

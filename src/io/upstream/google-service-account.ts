@@ -4,7 +4,7 @@ import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { CredentialRefusedError } from "./connections.ts";
+import { CredentialRefusedError } from "./credential-secrets.ts";
 import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 

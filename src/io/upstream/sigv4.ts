@@ -1,5 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
+import type { UpstreamBody } from "./transport.ts";
 
 /** An AWS key pair; temporary pairs have a session token. */
 export type AwsKeys = {
@@ -90,4 +92,28 @@ export function awsRegionFor(url: string, ...hints: readonly (string | null)[]):
     return URL.canParse(candidate) ? new URL(candidate).hostname.split(".") : [candidate];
   });
   return candidates.find((candidate) => AWS_REGION.test(candidate));
+}
+
+/** The header that carries a token. */
+export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
+/** A complete request before authorization; a signature covers it. */
+export type OutboundRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: UpstreamBody;
+  readonly endpoint: Pick<Endpoint, "region" | "baseUrl">;
+  readonly nowMs: number;
+};
+
+/** Signs only the headers that no proxy modifies. */
+export function sigV4Headers(
+  keys: AwsKeys,
+  { url, headers, body, endpoint, nowMs }: OutboundRequest,
+): Record<string, string> {
+  const region = awsRegionFor(url, endpoint.baseUrl, endpoint.region);
+  if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
+  if (typeof body !== "string") throw new Error("an upload cannot be signed");
+  const { "content-type": contentType } = headers;
+  const covered = contentType === undefined ? {} : { "content-type": contentType };
+  return signAws({ method: "POST", url, headers: covered, body }, keys, { region, service: "bedrock", nowMs });
 }

@@ -9,7 +9,7 @@ import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
-import type { AuthStyle } from "./connections.ts";
+import type { AuthStyle } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
 /** A decoded request with its original text. */

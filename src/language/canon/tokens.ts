@@ -1,7 +1,7 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 import { combineTokens, type TokenCounts, type Usage } from "./usage.ts";
-import { PLAUSIBLE_FACTOR, type UsageCeiling } from "./usage-ceiling.ts";
+import { PLAUSIBLE_FACTOR, type ReportedUsage, type UsageCeiling } from "./usage-ceiling.ts";
 
 const TOKENS_MAX = 1_000_000_000;
 
@@ -116,15 +116,6 @@ const DEFAULT_CONTEXT_TOKENS = 2_000_000;
 export function plausibleTokensMax(contextTokens: number | null): number {
   return PLAUSIBLE_FACTOR * (contextTokens ?? DEFAULT_CONTEXT_TOKENS);
 }
-
-/** Usage as reported by a provider, with what is needed to check it. */
-type ReportedUsage = {
-  readonly usage: Usage;
-  /** Weight of the generated text; a function because it is rarely needed. */
-  readonly outputWeight: () => number;
-  /** How many prompts the provider may have read; absent: one. */
-  readonly promptReads?: number | undefined;
-};
 
 export function isImplausibleUsage(
   { usage, outputWeight, promptReads = 1 }: ReportedUsage,

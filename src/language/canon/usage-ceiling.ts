@@ -1,3 +1,5 @@
+import type { Usage } from "./usage.ts";
+
 /** Upper bounds of plausible usage for one request. Reports above them are provider errors and are not billed. */
 export type UsageCeiling = {
   readonly inputTokens: number;
@@ -24,3 +26,11 @@ export const REASONING_ALLOWANCE_TOKENS = 65536;
 /** Search results that a model may fetch and read unasked. */
 export const SEARCH_ALLOWANCE_TOKENS = 524288;
 export const IMAGE_TOKENS_MAX = 65536;
+/** Usage as reported by a provider, with what is needed to check it. */
+export type ReportedUsage = {
+  readonly usage: Usage;
+  /** Weight of the generated text; a function because it is rarely needed. */
+  readonly outputWeight: () => number;
+  /** How many prompts the provider may have read; absent: one. */
+  readonly promptReads?: number | undefined;
+};

@@ -3,9 +3,10 @@ import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts
 import { CHARGE } from "../../../../domain/billing/ledger.ts";
 import { expandText, mayContainCompact } from "../../../../domain/record/expand-record.ts";
 import type { IngestFields } from "../../../../domain/record/ingest-fields.ts";
+import { type RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import { decodeBatch, encodeBatch, type RecordBatch } from "../../../../domain/record/record-batch.ts";
 import { parseIngestFields } from "../../../../domain/record/record-text.ts";
-import { type RequestShape, ShapeIds } from "../../../../domain/record/request-shape.ts";
+import { ShapeIds } from "../../../../domain/record/request-shape.ts";
 import { DailyRollup, HourlyRollup, type WalletDebit, WalletDebits } from "../../../../domain/record/rollup.ts";
 import type { DailyUsage, HourlyUsage, UsageSums } from "../../../../domain/record/usage-sums.ts";
 import { StoreError } from "../store-error.ts";

@@ -1,10 +1,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts";
 import type { IngestFields } from "../../../../domain/record/ingest-fields.ts";
+import { type RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
 import { IngestFieldsReader, parseIngestFields } from "../../../../domain/record/record-text.ts";
-import { type RequestShape, ShapeIds } from "../../../../domain/record/request-shape.ts";
+import { ShapeIds } from "../../../../domain/record/request-shape.ts";
 import { DailyRollup, HourlyRollup, WalletDebits } from "../../../../domain/record/rollup.ts";
 import type { DailyUsage, HourlyUsage, UsageSums } from "../../../../domain/record/usage-sums.ts";
 import { StoreError } from "../store-error.ts";
