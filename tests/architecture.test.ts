@@ -138,7 +138,7 @@ describe("the portal", () => {
     expect(importers.map(({ file }) => file)).toEqual([]);
   });
 
-  test("calls the gateway through its API client alone; the playground also with a key, like any caller", () => {
+  test("calls the gateway only through its API client; the playground also with a key, like any caller", () => {
     const callers = portal.filter(({ bare }) => /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b/.test(bare));
     expect(
       callers.map(({ file }) => file).filter((file) => !isIn(file, "portal/src/api", "portal/src/screens/playground")),
@@ -161,7 +161,7 @@ describe("the portal", () => {
   }
 });
 
-describe("habits", () => {
+describe("conventions", () => {
   test(`a file has at most ${LINES_MAX} lines`, () => {
     const long = sources.filter(({ lineCount }) => lineCount > LINES_MAX);
     expect(long.map(({ file, lineCount }) => `${file}: ${lineCount}`)).toEqual([]);
@@ -222,7 +222,7 @@ describe("egress", () => {
     return kind === "values" && !isHarmless && OPENERS.some((one) => target === one || target.startsWith(`${one}/`));
   }
 
-  test("only io/upstream and its HTTP client open connections, and the store to its database; the edge listens and never dials", () => {
+  test("only io/upstream and its HTTP client open connections, and the store its database; the edge only listens", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
     );
@@ -239,7 +239,7 @@ describe("egress", () => {
     expect(strangers).toEqual([]);
   });
 
-  test("io/upstream opens connections in known files only: to providers, to addresses that workspaces choose, to mail", () => {
+  test("io/upstream opens connections only in known files: to providers, workspace-chosen addresses and mail", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports
         .filter((one) => opens(one) && isIn(file, "src/http1", "src/io/upstream"))
@@ -283,11 +283,11 @@ describe("egress", () => {
       "dlopen(C_LIBRARY, { malloc_trim: signature }).functions.malloc_trim(0n)",
     ]);
     // Worker threads do not get the flag and would print a warning that it is experimental.
-    const askers = sources.filter(({ code }) => /releaseMemory/.test(code)).map(({ file }) => file);
-    expect(askers).toEqual(["src/kit/release-memory.ts", "src/serve.ts"]);
+    const releasing = sources.filter(({ code }) => /releaseMemory/.test(code)).map(({ file }) => file);
+    expect(releasing).toEqual(["src/kit/release-memory.ts", "src/serve.ts"]);
   });
 
-  test("the node agent is started by its command alone and is not part of the gateway", () => {
+  test("the node agent is started only by its command and is not part of the gateway", () => {
     const users = sources.flatMap(({ file, imports }) =>
       imports.filter(({ target, kind }) => kind === "values" && AGENT.includes(target)).map(() => file),
     );

@@ -22,7 +22,7 @@ const statLine = (pid: number, name: string, parentPid: number, ticks: readonly 
   `${pid} (${name}) S ${parentPid} ${pid} ${pid} 0 -1 4194304 900 0 0 0 ${ticks.join(" ")} 20 0 7 0 12345 700000000 ${rssPages} 18446744073709551615 1 1\n`;
 
 describe("/proc", () => {
-  test("a stat line gives parent, processor time with that of ended children, and resident pages", () => {
+  test("a stat line gives parent, CPU time including ended children, and resident pages", () => {
     expect(parseStat(statLine(42, "node", 7, [100, 20, 3, 4], 25_000))).toEqual({
       pid: 42,
       parentPid: 7,
@@ -35,12 +35,12 @@ describe("/proc", () => {
     expect(parseStat(statLine(42, "tmux: a) (b", 7, [1, 2, 0, 0], 9))?.cpuTicks).toBe(3);
   });
 
-  test("a line that is cut is no reading", () => {
+  test("a truncated line is ignored", () => {
     expect(parseStat("42 (node) S 7 1 1")).toBeUndefined();
     expect(parseStat("")).toBeUndefined();
   });
 
-  test("a tree is the process and everything below it, and nothing else", () => {
+  test("a tree is the process and its descendants, and nothing else", () => {
     const all = [
       { pid: 1, parentPid: 0, cpuTicks: 1000, rssPages: 1000 },
       { pid: 10, parentPid: 1, cpuTicks: 5, rssPages: 10 },
@@ -56,7 +56,7 @@ describe("/proc", () => {
     });
   });
 
-  test("work of others is the machine's busy time without that of the benchmark", () => {
+  test("foreign load is the machine's busy time without the benchmark's own", () => {
     expect(parseTicks("cpu  100 0 50 9999 7 3 2 88 0 0\ncpu0 1 1 1\n")).toEqual({ busy: 155, stolen: 88 });
     expect(parseTicks("intr 1")).toBeUndefined();
     const from = { atMs: 0, busyTicks: 155, stolenTicks: 88, ownTicks: 10 };
@@ -65,7 +65,7 @@ describe("/proc", () => {
     expect(shares).toEqual({ foreignShare: 0.25, stolenShare: 0.1 });
   });
 
-  test.skipIf(process.platform !== "linux")("the running machine is read as it is", () => {
+  test.skipIf(process.platform !== "linux")("the running machine can be read", () => {
     expect(readTree(process.pid)[0]).toMatchObject({ pid: process.pid, parentPid: process.ppid });
   });
 });
@@ -79,13 +79,13 @@ describe("maths", () => {
     expect([median([]), percentile([], 0.5), figure([])]).toEqual([undefined, undefined, undefined]);
   });
 
-  test("a ratio is taken within each repetition, so a machine that slows down does not change it", () => {
+  test("a ratio is computed within each repetition, so a machine that slows down does not change it", () => {
     expect(ratio([20, 40, 80], [10, 20, 40])).toEqual({ median: 2, least: 2, most: 2 });
     expect(ratio([20, undefined, 90], [10, 20, 30])).toEqual({ median: 2.5, least: 2, most: 3 });
     expect(ratio([20], [0])).toBeUndefined();
   });
 
-  test("what a candidate adds is the difference to the direct call of the same repetition", () => {
+  test("a candidate's overhead is the difference to the direct call of the same repetition", () => {
     expect(added([15, 110, 30], [10, 100, undefined])).toEqual({ median: 7.5, least: 5, most: 10 });
   });
 });
@@ -98,19 +98,19 @@ describe("payload", () => {
     expect(frames.at(-2)).toContain('"total_tokens":');
   });
 
-  test("a stream of the messages format is fifty events with their names, from its beginning to its end", () => {
+  test("a stream of the messages format is fifty named events, from its start to its end", () => {
     const frames = messageFrames();
     expect(frames).toHaveLength(MESSAGE_EVENTS);
     expect(frames[0]).toMatch(/^event: message_start\ndata: {"type":"message_start"/);
     expect(frames.at(-1)).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n');
   });
 
-  test("the whole answer can stand in nginx's configuration", () => {
+  test("the whole reply fits in nginx's configuration", () => {
     expect(JSON_ANSWER).not.toMatch(/['$]/);
     expect(JSON_ANSWER.length).toBeGreaterThan(500);
   });
 
-  test("the source reads the pace that the request asks for", () => {
+  test("the source reads the requested pace", () => {
     expect(paceOf(requestBody("m", { paceMs: 5 }))).toBe(5);
     expect(paceOf(requestBody("m", undefined))).toBe(0);
   });
@@ -148,19 +148,19 @@ describe("report", () => {
     expect(targets[5]?.found).toBe("0.25 ms");
   });
 
-  test("a translated stream is held against the bare proxy's plain one", () => {
+  test("a translated stream is compared with the bare proxy's plain one", () => {
     const gateway = { ...measured("gateway", 90), translated: [{ perSecond: 9, cpuMicros: 260, bad: 0 }] };
     const target = targetsOf(resultOf([measured("bare", 50), gateway]))[4];
     expect([target?.found, target?.met]).toEqual(["2.60 × (2.60 to 2.60)", false]);
   });
 
-  test("memory with many streams counts only when they were all open", () => {
+  test("memory with many streams counts only if all were open", () => {
     const met = (streams: number, rssBytes: number) =>
       targetsOf(resultOf([{ ...measured("gateway", 90), manyStreams: [{ rssBytes, streams }] }]))[7]?.met;
     expect([met(2000, 299e6), met(2000, 300e6), met(1999, 200e6)]).toEqual([true, false, false]);
   });
 
-  test("the frontier is the best step whose slowest hundredth came in time and in which nothing failed", () => {
+  test("the frontier is the best step with its p99 in time and no failure", () => {
     const step = (connections: number, perSecond: number, p99Micros: number, bad = 0) => ({
       ...{ connections, perSecond, p99Micros, bad },
     });
@@ -169,18 +169,18 @@ describe("report", () => {
     expect(page).toMatch(/\| gateway +\| 900 over 1 +\| 3,000 over 8 +\| 3,000 over 8 +\|/);
   });
 
-  test("what PostgreSQL and Redis add is held against its own limit", () => {
+  test("the overhead of PostgreSQL and Redis has its own limit", () => {
     const met = (cpuMicros: number) =>
       targetsOf(resultOf([measured("gateway", 90), measured("shared", cpuMicros)]))[6]?.met;
     expect([met(209), met(210)]).toEqual([true, false]);
   });
 
-  test("an upstream that is never told of a hang-up does not meet its target", () => {
+  test("an upstream that never notices a disconnect does not meet its target", () => {
     const gateway = { ...measured("gateway", 90), cancelMs: [3, undefined] };
     expect(targetsOf(resultOf([gateway])).at(-1)?.met).toBe(false);
   });
 
-  test("the page shows figures, memory for each stream, and what was left out", () => {
+  test("the page shows results, memory per stream, and what was omitted", () => {
     const page = renderPage(resultOf([measured("bare", 50), measured("gateway", 90)]));
     expect(page).toContain("90.0 (90.0–90.0)");
     expect(page).toContain("145 MB at 500");
@@ -191,7 +191,7 @@ describe("report", () => {
     expect(page).toContain("Not measured: portkey (it is not installed).");
   });
 
-  test("a profile is read as shares of the busy time at its end", () => {
+  test("a profile is read as shares of its busy time", () => {
     const frame = (functionName: string, url: string) => ({ functionName, url, lineNumber: 4 });
     const profile = {
       nodes: [
@@ -218,7 +218,7 @@ describe("report", () => {
 });
 
 describe("options", () => {
-  test("all candidates unless some are named, and an unknown one is refused by its name", () => {
+  test("all candidates unless some are named, and an unknown one is refused by name", () => {
     expect(readOptions([]).only).toEqual(CANDIDATES);
     expect(readOptions(["--quick", "--only", "gateway,bare"])).toMatchObject({
       mode: "quick",
@@ -228,7 +228,7 @@ describe("options", () => {
   });
 });
 
-test("planning is measured over several policies and wishes, and every case really plans", () => {
+test("planning is measured over several policies and hints, and every case really plans", () => {
   const figures = measurePlans(3);
   expect(figures.length).toBeGreaterThan(2);
   for (const { averageMicros } of figures) expect(averageMicros).toBeGreaterThan(0);

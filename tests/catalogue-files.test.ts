@@ -54,7 +54,7 @@ describe("the shipped catalogue", () => {
     }
   });
 
-  test("no file carries a null that says nothing: absent is unknown", () => {
+  test("no file has a null without meaning: absent is unknown", () => {
     for (const { name, content } of dataFiles()) {
       const nulls = JSON.stringify(content).match(/"[a-z_0-9]+":null/g) ?? [];
       expect(
@@ -64,7 +64,7 @@ describe("the shipped catalogue", () => {
     }
   });
 
-  test("a promotion that ends has the row that follows it", async () => {
+  test("a promotion with an end has a successor row", async () => {
     const rows = (await load(SHIPPED)).endpoints.get("google-ai-studio:global:google/gemini-4-argon")?.prices;
     expect(rows?.map(({ from }) => from)).toEqual([null, "2026-12-01"]);
     expect(rows?.map(({ inputPer1mTokens }) => inputPer1mTokens)).toEqual([
@@ -83,11 +83,11 @@ describe("the guide", () => {
     expect(fields.filter((field) => !guide.includes(`\`${field}\``))).toEqual([]);
   });
 
-  test("explains every quirk and every way to tell a model to think", () => {
+  test("explains every quirk and every way to set a model's effort", () => {
     expect([...QUIRKS, ...REASONING_CONTROLS].filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
   });
 
-  test("has an example that works as it stands beside the shipped files", async () => {
+  test("has an example that works unchanged beside the shipped files", async () => {
     const [creator = "", provider = ""] = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map((match) => match[1]);
     const added = new Map([
       [path.join(SHIPPED, "creators", "lab.json"), creator],
@@ -115,12 +115,12 @@ function propertiesOf(schema: unknown): string[] {
   return [...own, ...Object.values(schema).flatMap(propertiesOf)];
 }
 
-/** Free text may be reworded on import; everything that decides anything must be the same. */
+/** Free text may be reworded on import; everything with an effect must be the same. */
 function decisive({
   note: _note,
   prices,
   baseUrl: _baseUrl,
-  // The seven-file form has no place for how a request is worded.
+  // The seven-file form has no field for request wording.
   thinking: _thinking,
   structuredOutput: _structuredOutput,
   quirks: _quirks,
@@ -131,15 +131,12 @@ function decisive({
   const rest = { ...others, features: withoutCorrected(others.id, features) };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
-  // The seven-file form has one figure for cache writes, and none for what is billed apart.
+  // The seven-file form has one price for cache writes, and none for separately billed usage.
   const { source: _source, cacheWrite1hPer1mTokens: _hourLong, extras: _extras, ...price } = first;
   return { ...rest, price };
 }
 
-/**
- * What the import did not know: who of IONOS calls tools and who of Mistral thinks, by the provider's own guide, and that
- * Nova 2 Lite takes no marks for its cache.
- */
+/** Unknown to the import: which IONOS models call tools and which Mistral models reason, by the provider's guide, and that Nova 2 Lite takes no cache marks. */
 function withoutCorrected(id: string, features: Partial<Endpoint["features"]>) {
   const { tools, reasoning, promptCaching, ...rest } = features;
   if (id.startsWith("ionos:")) return { ...rest, promptCaching, reasoning };
@@ -147,7 +144,7 @@ function withoutCorrected(id: string, features: Partial<Endpoint["features"]>) {
   return id.startsWith("mistral:") && id.endsWith("/mistral-small-2603") ? { ...rest, promptCaching, tools } : features;
 }
 
-/** Nor has it one for how hard a model can be told to think. */
+/** Nor does it have one for effort levels. */
 function withoutWords({ note: _note, sources: _sources, benchmarks: _benchmarks, efforts: _efforts, ...rest }: Model) {
   return rest;
 }
@@ -188,7 +185,7 @@ describe("the seven-file form", () => {
     expect([...new Set(moved.map(regionOf))].toSorted()).toEqual(corrected.filter((region) => seeded.has(region)));
   });
 
-  test("is checked with the same care: a problem names its file and row", async () => {
+  test("is validated the same way: a problem names its file and row", async () => {
     const broken = {
       ...catalogueFiles,
       read: async (file: string) => {
@@ -197,7 +194,7 @@ describe("the seven-file form", () => {
       },
     };
     const loaded = await loadCatalogue([SEED_CATALOGUE], READ_ON_MS, broken);
-    const said = "problems" in loaded ? loaded.problems.map(formatProblem) : [];
-    expect(said).toEqual([expect.stringMatching(/endpoints\.json: \[0\]\.dialects\[0\]: must be one of D1/)]);
+    const problems = "problems" in loaded ? loaded.problems.map(formatProblem) : [];
+    expect(problems).toEqual([expect.stringMatching(/endpoints\.json: \[0\]\.dialects\[0\]: must be one of D1/)]);
   });
 });

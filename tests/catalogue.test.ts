@@ -8,7 +8,7 @@ import { type Json, startGateway, type TestGateway } from "./support/gateway.ts"
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  // Connected, with an address that nothing listens on: the lists never call a provider.
+  // Connected, with an address without a listener: the lists never call a provider.
   const env = { PROVIDER_SCALEWAY_API_KEY: "planted-secret-of-scaleway", PROVIDER_OPENAI_API_KEY: "planted-secret" };
   gateway = await startGateway({ env });
 });
@@ -45,7 +45,7 @@ describe("the public catalogue", () => {
     expect(again.headers.get("etag")).toBe(tag);
   });
 
-  test("PORTAL-07 models are narrowed by what they take or give, by their context and by their price", async () => {
+  test("PORTAL-07 models are filtered by input and output modality, context and price", async () => {
     const all: Json[] = (await open("/v1/public/models?limit=1000")).body.data;
     const rows = async (query: string): Promise<Json[]> =>
       (await open(`/v1/public/models?limit=1000&${query}`)).body.data;
@@ -62,7 +62,7 @@ describe("the public catalogue", () => {
     expect(cheap.length).toBeGreaterThan(0);
     expect(cheap.length).toBeLessThan(all.length);
     for (const model of cheap) expect(priceOf(model)).toBeLessThanOrEqual(1.5 + 1e-6);
-    // A euro is worth more than a dollar: the same figure lets more in.
+    // A euro is worth more than a dollar: the same number admits more models.
     expect((await rows("price_max=1.5")).length).toBeGreaterThanOrEqual(cheap.length);
     for (const query of ["modality=smell", "context_min=x", "price_max=-1"])
       expect((await open(`/v1/public/models?${query}`)).status).toBe(400);
@@ -104,7 +104,7 @@ describe("the public catalogue", () => {
     ["level=L3", (row: Json) => row.endpoints.every((one: Json) => one.level === "L3")],
     ["country=FR", (row: Json) => row.endpoints.every((one: Json) => one.countries.includes("FR"))],
     ["q=mistral", (row: Json) => JSON.stringify([row.id, row.name, row.creator]).toLowerCase().includes("mistral")],
-  ])("PUB-01 the filter %s leaves what it says, and less than everything", async (query, holds) => {
+  ])("PUB-01 the filter %s returns matching models, and fewer than all", async (query, holds) => {
     const rows = (await open(`/v1/public/models?limit=1000&${query}`)).body.data;
     const all = (await open("/v1/public/models?limit=1000")).body.data;
     expect(rows.length).toBeGreaterThan(0);
@@ -112,7 +112,7 @@ describe("the public catalogue", () => {
     expect(rows.every(holds)).toBe(true);
   });
 
-  test("PUB-01 sort orders, and a bad parameter or value is refused by name", async () => {
+  test("PUB-01 sort orders, and an invalid parameter or value is refused by name", async () => {
     const rows = (await open("/v1/public/models?limit=1000&sort=-created")).body.data;
     const dates = rows.map((row: Json) => row.release_date).filter((date: string | null) => date !== null);
     expect(dates).toEqual(dates.toSorted().toReversed());
@@ -129,13 +129,13 @@ describe("the public catalogue", () => {
     }
   });
 
-  test("PUB-01 lists of names go by name or by slug, both ways, and every short list is narrowed by words", async () => {
+  test("PUB-01 name lists sort by name or slug, both ways, and every short list can be searched", async () => {
     const rows = async (list: string, query: string) =>
       named((await open(`/v1/public/${list}?limit=1000&${query}`)).body.data);
     const slugs = await rows("providers", "sort=slug");
     expect(slugs).toEqual(slugs.toSorted());
     expect(await rows("providers", "sort=-slug")).toEqual(slugs.toReversed());
-    // "Amazon Bedrock" comes before "Anthropic", and its slug after.
+    // "Amazon Bedrock" sorts before "Anthropic", and its slug after.
     const byName = await rows("providers", "sort=name");
     expect(byName.indexOf("aws-bedrock")).toBe(byName.indexOf("anthropic") - 1);
     expect(await rows("currencies", "q=swiss")).toEqual(["CHF"]);
@@ -143,7 +143,7 @@ describe("the public catalogue", () => {
     expect(await rows("capabilities", "q=mouse")).toEqual(["computer_use"]);
   });
 
-  test("PUB-01 nothing public tells which providers are connected", async () => {
+  test("PUB-01 nothing public shows which providers are connected", async () => {
     const bare = await startGateway();
     try {
       for (const where of PUBLIC_PATHS) {
@@ -170,7 +170,7 @@ describe("the public catalogue", () => {
     expect(body.error.param).toBe("provider");
     const shown = (await open("/v1/public/models/mistral/mistral-small-2506?currency=CHF")).body.endpoints;
     const scaleway = shown.find((one: Json) => one.provider === "scaleway").price;
-    // 0.15 EUR at 0.946769 francs for a euro
+    // 0.15 EUR at 0.946769 francs per euro
     expect(scaleway).toMatchObject({
       input_per_1m_tokens: "0.14201535",
       converted: { from: "EUR", rate: "0.946769", rate_date: "2026-09-29" },
@@ -209,7 +209,7 @@ describe("the public catalogue", () => {
     });
   });
 
-  test("PUB-04 the six levels have their meanings, and svc_capabilities speaks the taxonomy", async () => {
+  test("PUB-04 the six levels have their meanings, and svc_capabilities uses the taxonomy", async () => {
     const levels = (await open("/v1/public/sovereignty")).body.data;
     expect(levels.map((row: Json) => [row.level, row.meaning])).toEqual([
       ["L0", "Served under third-country law, outside EU/EEA guarantees"],
@@ -248,7 +248,7 @@ describe("the models of a key", () => {
     expect((await gateway.call(key, "/models")).body).toEqual(body);
   });
 
-  test("MOD-01 a model is listed on a surface exactly when a call of it gets as far as a provider", async () => {
+  test("MOD-01 a model is listed on a surface exactly when a call of it reaches a provider", async () => {
     const { key } = await gateway.tenant();
     for (const { id: model, svc_surfaces: surfaces } of (await gateway.call(key, "/v1/models?q=sandbox")).body.data) {
       const chat = { model, messages: [{ role: "user", content: "hi" }] };
@@ -277,7 +277,7 @@ describe("the models of a key", () => {
     expect((await gateway.call(key, "/v1/models/openai/gpt-5")).body.error.code).toBe("model_not_permitted");
   });
 
-  test("MOD-01 one model is read by an id with slashes, written plainly or encoded", async () => {
+  test("MOD-01 one model is read by an id with slashes, plain or encoded", async () => {
     const { key } = await gateway.tenant();
     const plain = await gateway.call(key, "/v1/models/sandbox/chat");
     expect(plain).toMatchObject({ status: 200, body: { id: "sandbox/chat", object: "model", svc_sandbox: true } });
@@ -316,7 +316,7 @@ describe("the models of a key", () => {
     });
   });
 
-  test("MOD-02 the list has a tag of its own for what the key may use", async () => {
+  test("MOD-02 the list has a separate ETag for each set of permissions", async () => {
     const { key, slug } = await gateway.tenant();
     const first = await gateway.call(key, "/v1/models");
     const headers = { "if-none-match": first.headers.get("etag") ?? "" };
@@ -337,7 +337,7 @@ describe("the models of a key", () => {
   });
 });
 
-test("a catalogue that is broken stops the start and names file and field", async () => {
+test("an invalid catalogue stops the start and names file and field", async () => {
   const folder = await mkdtemp(path.join(os.tmpdir(), "catalogue-"));
   try {
     const env = { GATEWAY_CATALOGUE_DIR: folder };

@@ -15,11 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** As an operator on the same machine runs it: the token comes from the data folder. */
+/** As an operator on the same machine runs it: the token is read from the data folder. */
 const run = (args: readonly string[], over: Record<string, string> = {}): Promise<CliResult> =>
   runCli(args, { ...env, ...over });
 
-/** The one JSON document of a command that succeeds. */
+/** The JSON document of a successful command. */
 async function json(...args: string[]): Promise<JsonObject> {
   const { code, stdout, stderr } = await run([...args, "--json"]);
   expect([code, stderr]).toEqual([0, ""]);
@@ -34,7 +34,7 @@ async function chat(key: unknown, title: string) {
   return { status: answer.status, id: answer.headers.get("x-svc-request-id") ?? "" };
 }
 
-describe("the life of a workspace, as an operator types it", () => {
+describe("the life cycle of a workspace, by commands", () => {
   test("workspaces, members, wallet and policy", async () => {
     expect(await json("workspace", "create", "shop", "--name", "Shop", "--currency", "EUR")).toMatchObject({
       slug: "shop",
@@ -75,7 +75,7 @@ describe("the life of a workspace, as an operator types it", () => {
     });
   });
 
-  test("POL-01 a policy is previewed before it is set, and has its history", async () => {
+  test("POL-01 a policy is previewed before it is set, and has a history", async () => {
     await json("workspace", "create", "careful");
     const preview = await json("policy", "preview", "careful", "--floor", "L2", "--block", "sandbox-fr");
     expect(preview).toMatchObject({ scope: "callable", policy: { floor: "L2", blocked_providers: ["sandbox-fr"] } });
@@ -142,7 +142,7 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(Array.isArray(data) && data.length).toBe(3);
   });
 
-  test("POL-01 keys have a policy of their own: the flags of `policy set`, and an empty string clears", async () => {
+  test("POL-01 keys have their own policy: the flags of `policy set`, and an empty string clears", async () => {
     const flags = ["--floor", "L2", "--countries", "de,fr", "--zdr", "on", "--no-training", "on"];
     const more = ["--block", "sandbox-us", "--allow-models", "sandbox/chat"];
     const made = await json("key", "create", "shop", ...flags, ...more);
@@ -210,8 +210,8 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(explained["order"]).not.toContainEqual(expect.stringContaining("sandbox-us"));
     const auto = await json("router", "explain", "market", "auto", "--request", body, "--surface", "chat");
     expect(auto).toMatchObject({ model: "auto", router: null });
-    const said = await run(["router", "explain", "market", "sandbox/chat", "--request", body]);
-    expect(said.stdout).toMatch(/^candidates\nENDPOINT +LEVEL +OUTCOME +EXPECTED COST/m);
+    const fromRequest = await run(["router", "explain", "market", "sandbox/chat", "--request", body]);
+    expect(fromRequest.stdout).toMatch(/^candidates\nENDPOINT +LEVEL +OUTCOME +EXPECTED COST/m);
     const replayed = await json("router", "replay", "market", "eu", "--since", "2020-01-01", "--limit", "10000");
     expect(replayed).toMatchObject({ router: "@market/eu", version: 3, compared: expect.any(Number) });
     expect(Number(replayed["compared"])).toBeGreaterThan(0);
@@ -263,8 +263,8 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(data).toContainEqual(expect.objectContaining({ slug: "shop", currency: "EUR", held: "0.00" }));
     expect(await json("workspace", "balances", "--search", "DEMO")).toMatchObject({ data: [{ slug: "demo" }] });
     expect((await run(["workspace", "balances"])).stdout).toMatch(/^SLUG +BALANCE +HELD +SPENT THIS MONTH +CURRENCY /);
-    const asked = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "in");
-    expect(asked["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "in" }));
+    const filtered = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "in");
+    expect(filtered["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "in" }));
     expect(await json("endpoint", "list", "--provider", "mistral", "--used")).toMatchObject({ data: [] });
     expect((await run(["endpoint", "list"])).stdout).toMatch(/^ID +STATE +ASIDE UNTIL +FAILURES IN A ROW /);
     const settings = await json("settings");
@@ -285,7 +285,7 @@ describe("the life of a workspace, as an operator types it", () => {
     expect([code, stdout.split("\n")[0]]).toEqual([0, expect.stringMatching(/^ORDER +NAME +DEPENDS ON/)]);
   });
 
-  test("providers and the audit log are listed, and doctor finds the gateway sound", async () => {
+  test("providers and the audit log are listed, and doctor reports a healthy gateway", async () => {
     const { data } = await json("provider", "list");
     expect(data).toContainEqual(expect.objectContaining({ slug: "sandbox-de", connected: true, sandbox: true }));
     expect(await json("audit", "list", "--workspace", "shop", "--limit", "1")).toMatchObject({
@@ -296,7 +296,7 @@ describe("the life of a workspace, as an operator types it", () => {
 });
 
 describe("without --json", () => {
-  test("lists are tables and things are records", async () => {
+  test("lists are tables and single objects are records", async () => {
     const list = await run(["workspace", "list"]);
     expect(list.stdout).toMatch(/^SLUG +NAME +CURRENCY +CREATED AT +ID\n/);
     const show = await run(["wallet", "show", "demo"]);
@@ -309,7 +309,7 @@ describe("without --json", () => {
     expect(stderr).toContain("not shown again");
   });
 
-  test("so do a new token, an invitation and a link to a new password; a key that waits for approval says so", async () => {
+  test("so do a new token, an invitation and a password link; a key pending approval says so", async () => {
     const token = await run(["token", "create", "demo", "--name", "ci", "--access", "read"]);
     expect(token.stderr).toContain("Copy the token now: it is not shown again.");
     const invited = await run(["invitation", "create", "demo", "eva@example.eu"]);
@@ -322,13 +322,13 @@ describe("without --json", () => {
     expect(stderr).toContain(`It needs approval: gateway key approve ${id}`);
   });
 
-  test("an empty list of usage says that test keys are left out", async () => {
+  test("an empty usage list says that test keys are excluded", async () => {
     await json("workspace", "create", "quiet");
     const { stdout } = await run(["log", "usage", "quiet"]);
     expect(stdout).toMatch(/^\(none\)\n\n.*test keys.*--env all/);
   });
 
-  test("a command that changes settings wants one, and amounts are told their bounds", async () => {
+  test("a command without a setting is refused, and amounts out of range name their bounds", async () => {
     const bare = await run(["alert", "set", "demo"]);
     expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining("name at least one setting to change") });
     const tooMuch = await run(["wallet", "credit", "demo", "99999999999999999999"]);
@@ -349,14 +349,14 @@ describe("without --json", () => {
     ["probe", "--endpoint", "nope"],
     ["person", "sign-out", "nope"],
     ["rates", "fetch"],
-  ])("%s %s %s is refused in words that are of use to who types commands", async (...words) => {
+  ])("%s %s %s is refused with a message in terms of the command line", async (...words) => {
     const { code, stderr } = await run(words);
     expect(code).toBe(1);
     expect(stderr).toMatch(/\(gateway [a-z-]+ [a-z-]+.*\)/);
     expect(stderr).not.toMatch(/\b(GET|PUT|POST|PATCH|DELETE)\b|\/manage|\/v1/);
   });
 
-  test("what was purged of a capture window is shown as such", async () => {
+  test("purged content of a capture window is shown as purged", async () => {
     await json("capture", "open", "demo", "--minutes", "5");
     const { stdout } = await run(["capture", "close", "demo", "--purge"]);
     expect(stdout).toMatch(/PURGED AT/);
@@ -364,7 +364,7 @@ describe("without --json", () => {
   });
 });
 
-test("as a process: what succeeds exits with 0, what is refused with 1, what is typed wrongly with 2", async () => {
+test("as a process: success exits with 0, a refusal with 1, a usage error with 2", async () => {
   const typed = (...args: string[]) => spawnCli(args, env);
   const [shown, refused, wrong] = await Promise.all([
     typed("workspace", "show", "demo", "--json"),
@@ -376,7 +376,7 @@ test("as a process: what succeeds exits with 0, what is refused with 1, what is 
   expect(wrong).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unknown command") });
 });
 
-describe("what goes wrong", () => {
+describe("errors", () => {
   test.each([
     [["workspace", "create", "demo"], "exists already"],
     [["workspace", "create", "Not A Slug"], "lower-case"],
@@ -385,7 +385,7 @@ describe("what goes wrong", () => {
     [["key", "create", "demo", "--scopes", "inference:all"], "scopes"],
     [["policy", "set", "demo", "--block", "no-such-provider"], "no-such-provider"],
     [["log", "show", "chatcmpl-none"], "chatcmpl-none"],
-  ])("%j is refused: exit 1, said on stderr, nothing on stdout", async (args, named) => {
+  ])("%j is refused: exit 1, message on stderr, nothing on stdout", async (args, named) => {
     const { code, stdout, stderr } = await run([...args, "--json"]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(named);
@@ -401,19 +401,19 @@ describe("what goes wrong", () => {
     [["migrate-store"]],
     [["migrate-store", "--to", "mysql://host/db"]],
     [["node", "connect", "--url", "nowhere", "--upstream", "http://127.0.0.1:1/v1", "--token", "t"]],
-  ])("%j is typed wrongly: exit 2, said on stderr, nothing on stdout", async (args: string[]) => {
+  ])("%j is a usage error: exit 2, message on stderr, nothing on stdout", async (args: string[]) => {
     const { code, stdout, stderr } = await run(args);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).not.toBe("");
   });
 
-  test("no gateway: exit 1 with how to start one", async () => {
+  test("no gateway: exit 1 with the command to start one", async () => {
     const { code, stderr } = await run(["workspace", "list"], { GATEWAY_URL: "", PORT: "1029" });
     expect(code).toBe(1);
     expect(stderr).toContain("npm start");
   });
 
-  test("a wrong token is said plainly", async () => {
+  test("a wrong token is reported clearly", async () => {
     const { code, stderr } = await run(["workspace", "list"], { GATEWAY_ADMIN_TOKEN: "wrong" });
     expect(code).toBe(1);
     expect(stderr).toContain("operator token");
@@ -432,7 +432,7 @@ describe("without a running gateway", () => {
     expect((await run(["person", "operator", "--help"])).stdout).toContain("on or off");
   });
 
-  test("catalogue check passes the shipped catalogue, and names file and field of a broken one", async () => {
+  test("catalogue check accepts the shipped catalogue, and names file and field of an invalid one", async () => {
     expect((await run(["catalogue", "check"])).code).toBe(0);
     const folder = mkdtempSync(path.join(tmpdir(), "gateway-catalogue-"));
     writeFileSync(path.join(folder, "currencies.json"), '{"currencies":[{"code":5}]}');

@@ -11,9 +11,9 @@ afterAll(() => gateway.close());
 
 const get = (where: string, headers: Record<string, string> = {}) => fetch(`${gateway.url}${where}`, { headers });
 
-describe("documents, served to anyone", () => {
+describe("public documents", () => {
   test.each(["/docs/api/spec", "/docs/manage/spec"])(
-    "GEN-02 %s is OpenAPI 3.1 as JSON, with this gateway's address",
+    "GEN-02 %s is OpenAPI 3.1 as JSON, with this gateway's URL",
     async (at) => {
       const answer = await get(at);
       expect(answer.status).toBe(200);
@@ -25,7 +25,7 @@ describe("documents, served to anyone", () => {
     },
   );
 
-  test("GEN-02 a document that the caller has already is not sent again", async () => {
+  test("GEN-02 a document that the client has cached is not sent again", async () => {
     const etag = (await get("/docs/api/spec")).headers.get("etag") ?? "";
     expect(etag).not.toBe("");
     const again = await get("/docs/api/spec", { "if-none-match": etag });
@@ -33,7 +33,7 @@ describe("documents, served to anyone", () => {
     expect((await get("/docs/api/spec", { "if-none-match": '"other"' })).status).toBe(200);
   });
 
-  test("GEN-03 /docs is a page whose every file comes from the gateway itself", async () => {
+  test("GEN-03 /docs is a page whose files are all served by the gateway", async () => {
     const answer = await get("/docs");
     const html = await answer.text();
     expect(answer.status).toBe(200);
@@ -53,7 +53,7 @@ describe("documents, served to anyone", () => {
     }
   });
 
-  test("GEN-03 a script is sent compressed to whoever takes that, and is the same script", async () => {
+  test("GEN-03 a script is compressed if the client accepts it, with the same content", async () => {
     const html = await (await get("/docs")).text();
     const file = /src="(\/docs\/assets\/start-[^"]+)"/.exec(html)?.[1] ?? "";
     const plain = await (await get(file, { "accept-encoding": "identity" })).text();
@@ -66,7 +66,7 @@ describe("documents, served to anyone", () => {
     expect((await get(file, { "accept-encoding": "br;q=0" })).headers.get("content-encoding")).toBeNull();
   });
 
-  test("GEN-03 the page draws the documents of this gateway, and asks nobody else for anything", async () => {
+  test("GEN-03 the page renders this gateway's documents and loads nothing from elsewhere", async () => {
     const html = await (await get("/docs")).text();
     const file = /src="(\/docs\/assets\/start-[^"]+)"/.exec(html)?.[1] ?? "";
     const drawn: Json[] = [];
@@ -95,13 +95,13 @@ describe("documents, served to anyone", () => {
     },
   );
 
-  test("GEN-03 /llms.txt is plain text with the base address", async () => {
+  test("GEN-03 /llms.txt is plain text with the base URL", async () => {
     const answer = await get("/llms.txt");
     expect(answer.headers.get("content-type")).toMatch(/^text\/plain/);
     expect(await answer.text()).toContain(`${gateway.url}/v1`);
   });
 
-  test("/ is a page, not a redirect, with the base address and a link to /docs", async () => {
+  test("/ is a page, not a redirect, with the base URL and a link to /docs", async () => {
     const answer = await fetch(`${gateway.url}/`, { redirect: "manual" });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toMatch(/^text\/html/);

@@ -21,12 +21,12 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
 const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
 
 describe("generated documents", () => {
-  test.each([...generatedDocuments()])("GEN-02, OPS-05 %s is what `npm run docs` prints", (file, text) => {
+  test.each([...generatedDocuments()])("GEN-02, OPS-05 %s is the output of `npm run docs`", (file, text) => {
     expect(existsSync(path.join(ROOT, file)), `${file} is missing: run npm run docs`).toBe(true);
     expect(read(file) === text, `${file} is out of date: run npm run docs`).toBe(true);
   });
 
-  test("OPS-05 every setting and its _FILE twin are documented", () => {
+  test("OPS-05 every setting and its _FILE variant are documented", () => {
     const page = read("docs/settings.md");
     expect(Object.keys(SETTINGS).filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
     expect(page).toContain("_FILE");
@@ -46,7 +46,7 @@ describe("the parameter table", () => {
     );
   const printed = rowsOf(read("docs/parameters.md"));
 
-  test("PARAM-01 the page has every row once, with the cell that answers requests in each dialect", () => {
+  test("PARAM-01 the page has every row once, with the dialect's actual handling in each cell", () => {
     expect(printed.map(({ name }) => name)).toEqual(PARAMETERS);
     const columns = Object.values(FIELD_TABLES).map(({ fields }) => fields);
     expect(printed.map(({ cells }) => cells)).toEqual(PARAMETERS.map((row) => columns.map((fields) => fields[row])));
@@ -68,14 +68,14 @@ describe("the parameter table", () => {
     }
   });
 
-  test("PARAM-01 through responses everything is as in D1, but for what the page says is refused", () => {
+  test("PARAM-01 through responses everything is as in D1, except what the page lists as refused", () => {
     const others = PARAMETERS.filter((row) => RESPONSES_FIELDS[row] !== CHAT_FIELDS[row]);
     const refused = ["stop", "seed", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"];
     expect(others).toEqual([...refused, "logit_bias", "prediction"]);
     expect(new Set(others.map((row) => RESPONSES_FIELDS[row]))).toEqual(new Set(["400"]));
   });
 
-  test("the README leads to it", () => {
+  test("the README links to it", () => {
     expect(read("README.md")).toContain("(docs/parameters.md)");
   });
 });
@@ -120,7 +120,7 @@ describe.each([
     }
   });
 
-  test("GEN-02 has every path parameter, and every error status that its route can answer", () => {
+  test("GEN-02 has every path parameter, and every error status of its route", () => {
     for (const { at, operation } of operations) {
       const named = (operation.parameters ?? []).filter((one) => one.in === "path").map(({ name }) => name);
       expect(named).toEqual([...at.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
@@ -130,13 +130,13 @@ describe.each([
     }
   });
 
-  test("GEN-02 every reference leads somewhere", () => {
+  test("GEN-02 every reference resolves", () => {
     const refs = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, to = ""]) => to);
     const find = (to: string) => to.split("/").reduce<unknown>((at, name) => Reflect.get(Object(at), name), document);
     expect([...new Set(refs)].filter((to) => find(to) === undefined)).toEqual([]);
   });
 
-  test("GEN-02 every example fits its schema", () => {
+  test("GEN-02 every example matches its schema", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema({ $id: "doc", components: document.components });
     const examples = operations.flatMap(({ operation }) => [
@@ -151,7 +151,7 @@ describe.each([
     }
   });
 
-  test("GEN-02 every operation that takes a body shows one", () => {
+  test("GEN-02 every operation with a body has an example", () => {
     const bare = operations.filter(({ operation }) =>
       Object.values(operation.requestBody?.content ?? {}).some(({ example }) => example === undefined),
     );
@@ -159,7 +159,7 @@ describe.each([
   });
 });
 
-test("GEN-02 stored responses have the paths of the specification, and show what they answer", () => {
+test("GEN-02 stored responses have the paths of the specification, and examples of their responses", () => {
   const { paths }: Document = JSON.parse(apiDocumentText(place));
   const stored = Object.keys(paths).filter((at) => at.startsWith("/responses/"));
   expect(stored.toSorted()).toEqual([
@@ -171,10 +171,10 @@ test("GEN-02 stored responses have the paths of the specification, and show what
     expect(responses["200"]?.content?.["application/json"]?.example, operationId).toBeDefined();
 });
 
-describe("headers of answers in the OpenAPI document", () => {
+describe("response headers in the OpenAPI document", () => {
   const document: Document = JSON.parse(apiDocumentText(place));
-  const told = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});
-  const own = (at: string) => told(at).filter((name) => name.startsWith("X-Svc-"));
+  const responseHeaders = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});
+  const own = (at: string) => responseHeaders(at).filter((name) => name.startsWith("X-Svc-"));
   const SERVED = ["Request-Id", "Model", "Provider", "Sovereignty-Level", "Compute-Countries"];
   const svc = (names: readonly string[]) => names.map((name) => `X-Svc-${name}`).sort();
 
@@ -182,7 +182,7 @@ describe("headers of answers in the OpenAPI document", () => {
     const chat = ["Route-Reason", "Router", "Served-By", "Node-Id", "Upstream-Surface", "Overhead-Ms"];
     const reasoning = ["Reasoning-Effort", "Reasoning-Chosen-By"];
     expect(own(at).sort()).toEqual(svc([...SERVED, ...chat, ...reasoning]));
-    expect(told(at)).toContain("Idempotent-Replayed");
+    expect(responseHeaders(at)).toContain("Idempotent-Replayed");
   });
 
   test("DEC-14 TTS-10 GEN-02 decisions and speech: exactly their lists", () => {
@@ -190,12 +190,12 @@ describe("headers of answers in the OpenAPI document", () => {
     expect(own("/audio/speech").sort()).toEqual(svc([...SERVED, "Compute-Country", "Input-Characters"]));
   });
 
-  test("HDR-05 GEN-02 nodes are named where they serve, and nowhere else", () => {
-    const named = Object.keys(document.paths).filter((at) => told(at).includes("X-Svc-Node-Id"));
+  test("HDR-05 GEN-02 nodes are named on the surfaces they serve, and nowhere else", () => {
+    const named = Object.keys(document.paths).filter((at) => responseHeaders(at).includes("X-Svc-Node-Id"));
     expect(named).toEqual(["/chat/completions", "/messages", "/responses", "/embeddings"]);
   });
 
-  test("GEN-02 every answer has its id, and every one to a key says how its window stands", () => {
+  test("GEN-02 every response has its id, and every one to a key its rate limit state", () => {
     for (const [at, item] of Object.entries(document.paths))
       for (const { operationId, responses, security } of Object.values(item).filter(({ responses }) => responses)) {
         const [good] = Object.values(responses);
@@ -205,7 +205,7 @@ describe("headers of answers in the OpenAPI document", () => {
       }
   });
 
-  test("CHAT-01 streams that end with [DONE] are said to, and no others", () => {
+  test("CHAT-01 streams that end with [DONE] are described so, and no others", () => {
     const ends = Object.entries(document.paths).filter(([, { post }]) => /\[DONE\]/.test(JSON.stringify(post ?? {})));
     expect(ends.map(([at]) => at)).toEqual(["/chat/completions", "/audio/transcriptions"]);
   });
@@ -219,11 +219,11 @@ describe("headers of answers in the OpenAPI document", () => {
   });
 });
 
-describe("answers in the OpenAPI document", () => {
+describe("responses in the OpenAPI document", () => {
   const api: Document = JSON.parse(apiDocumentText(place));
   const manage: Document = JSON.parse(manageDocumentText(place));
 
-  test("GEN-02 a call that was charged before has an answer of its own, except speech and decisions", () => {
+  test("GEN-02 an idempotent replay has its own response, except for speech and decisions", () => {
     const replayed = Object.entries(api.paths).filter(([, { post }]) =>
       JSON.stringify(post?.responses["200"]?.content ?? {}).includes("#/components/schemas/IdempotentReplay"),
     );
@@ -231,7 +231,7 @@ describe("answers in the OpenAPI document", () => {
     expect(replayed.map(([at]) => at)).toEqual([...charged, "/audio/transcriptions"]);
   });
 
-  test("PUB-01 what has a tag says so, and what is answered to whoever has it", () => {
+  test("PUB-01 operations with an ETag describe it, and 304", () => {
     const tagged = Object.entries(api.paths).filter(([, { get }]) => get?.responses["304"] !== undefined);
     expect(tagged.map(([at]) => at).sort()).toEqual(
       Object.keys(api.paths)
@@ -240,7 +240,7 @@ describe("answers in the OpenAPI document", () => {
     );
   });
 
-  test("GEN-02 a body that may be left out is not said to be required", () => {
+  test("GEN-02 an optional body is not required", () => {
     const optional = Object.values(manage.paths)
       .flatMap((item) => Object.values(item))
       .filter(({ requestBody }) => requestBody?.required === false);
@@ -256,7 +256,7 @@ describe("answers in the OpenAPI document", () => {
 });
 
 describe("llms.txt", () => {
-  test("GEN-03 names the base address, the key and every endpoint of the API", () => {
+  test("GEN-03 names the base URL, the key and every endpoint of the API", () => {
     const text = llmsText(place);
     expect(text).toContain("https://gateway.example.eu/v1");
     expect(text).toContain("Authorization: Bearer");
@@ -265,7 +265,7 @@ describe("llms.txt", () => {
   });
 });
 
-describe("documents by hand", () => {
+describe("hand-written documents", () => {
   const pages = [
     ...["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"],
     ...readdirSync(path.join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
@@ -279,7 +279,7 @@ describe("documents by hand", () => {
     expect(namesIn(read("docs/metrics.md"))).toEqual(namesIn(sources.join("\n")));
   });
 
-  test.each(pages)("%s: its links lead to files that exist", (page) => {
+  test.each(pages)("%s: its links point to existing files", (page) => {
     const targets = [...read(page).matchAll(/(?:\]\(|src=")([^)#"\s]+)/g)].map(([, to = ""]) => to);
     const broken = targets.filter(
       (to) => !/^[a-z]+:/.test(to) && !existsSync(path.join(ROOT, path.dirname(page), decodeURIComponent(to))),
@@ -287,12 +287,12 @@ describe("documents by hand", () => {
     expect(broken).toEqual([]);
   });
 
-  test("PUB-04 the guide on routing tells the levels as the catalogue does", () => {
+  test("PUB-04 the guide on routing describes the levels as the catalogue does", () => {
     const rows = LEVEL_MEANINGS.map(({ level, meaning, needs }) => `| \`${level}\` | ${meaning} | ${needs} |`);
     expect(read("docs/guides/routing.md")).toContain(rows.join("\n"));
   });
 
-  test("the list of decisions has every page, by its number and title", () => {
+  test("the list of decisions has every page, by number and title", () => {
     const names = readdirSync(path.join(ROOT, "docs/decisions"))
       .filter((name) => /^\d/.test(name))
       .sort();
@@ -304,7 +304,7 @@ describe("documents by hand", () => {
     expect(read("docs/decisions/README.md")).toContain(lines.join("\n"));
   });
 
-  /** As forges make an anchor of a heading. */
+  /** Anchors of headings, as forges generate them. */
   const anchorOf = (heading: string) =>
     heading
       .trim()
@@ -312,7 +312,7 @@ describe("documents by hand", () => {
       .replace(/[^\p{L}\p{N}\s_-]/gu, "")
       .replaceAll(" ", "-");
 
-  test.each(pages)("%s: its links lead to headings that exist", (page) => {
+  test.each(pages)("%s: its links point to existing headings", (page) => {
     const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)];
     const broken = links.filter(([, to = "", anchor = ""]) => {
       const text = read(to === "" ? page : path.join(path.dirname(page), to));

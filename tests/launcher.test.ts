@@ -18,15 +18,15 @@ import { PROGRAM } from "./support/program.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 
-/** The project below carries no Node of its own: the one that runs the tests is the first on its PATH. */
+/** The project below has no Node: the one that runs the tests is the first on its PATH. */
 const ENV = {
   ...process.env,
   PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}`,
-  // The launcher says where compiled code is kept, not the tests.
+  // The launcher sets the compile cache folder, not the tests.
   NODE_COMPILE_CACHE: undefined,
 };
 
-/** Stands where src/cli.ts stands and says how it was run. */
+/** Replaces src/cli.ts and reports how it was run. */
 const CLI = `
 const [command, code]: string[] = process.argv.slice(2);
 if (command === "wait") {
@@ -75,7 +75,7 @@ function runsOf(stdout: string): { args: string[]; pid: number; file: string }[]
 }
 
 describe("bin/gateway", () => {
-  test("sets up on the first run, keeps stdout clean, and does not set up again", async () => {
+  test("installs on the first run, keeps stdout clean, and does not install again", async () => {
     const first = await run(process.execPath, [launcher, "one", "0"]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining("Setting up") });
     expect(runsOf(first.stdout)).toMatchObject([{ args: ["one", "0"] }]);
@@ -96,12 +96,12 @@ describe("bin/gateway", () => {
 
     test("without a bundler the sources run", async () => {
       rmSync(path.join(project, "node_modules/rolldown"));
-      const [told] = runsOf((await run(launcher, ["x", "0"])).stdout);
-      expect(told?.file).toBe(path.join(project, "src/cli.ts"));
+      const [firstRun] = runsOf((await run(launcher, ["x", "0"])).stdout);
+      expect(firstRun?.file).toBe(path.join(project, "src/cli.ts"));
       symlinkSync(path.join(ROOT, "node_modules/rolldown"), path.join(project, "node_modules/rolldown"));
     });
 
-    test("is made once, is what runs, and finds the code that was compiled with it: both tell Node the same", async () => {
+    test("is built once, is what runs, and uses its compile cache", async () => {
       const first = await run(launcher, ["x", "0"]);
       expect(first.stderr).toContain("Put the gateway together");
       const made = ran(first.stdout);
@@ -113,7 +113,7 @@ describe("bin/gateway", () => {
       expect(readdirSync(path.join(project, ".cache", made, "compiled"))).toHaveLength(1);
     });
 
-    test("is made anew for other sources, and that of before is found again", async () => {
+    test("is rebuilt for changed sources, and reused when they change back", async () => {
       const [before = ""] = bundles();
       writeThreads("export const changed = true;");
       const changed = await run(launcher, ["x", "0"]);
@@ -125,7 +125,7 @@ describe("bin/gateway", () => {
       expect(ran(back.stdout)).toBe(before);
     });
 
-    test("may still be in use when it is old: five stay, and what is older goes with what was left half made", async () => {
+    test("may be old and in use: five are kept, older ones and incomplete ones are removed", async () => {
       const old = Array.from({ length: 6 }, (_, days) => {
         const folder = path.join(project, ".cache", `${days === 5 ? "making" : "gateway"}-000000000000000${days}`);
         mkdirSync(folder);
@@ -137,10 +137,10 @@ describe("bin/gateway", () => {
       expect(readdirSync(path.join(project, ".cache")).filter((name) => old.includes(name))).toEqual(old.slice(0, 2));
     });
 
-    test("of which a part is gone is made again, whoever left a lock with a number that is another's now", async () => {
+    test("with a missing file is rebuilt, despite a stale lock with a reused process id", async () => {
       const folder = path.join(project, ".cache", ran((await run(launcher, ["x", "0"])).stdout));
       rmSync(path.join(folder, "cli.js"));
-      // This process is alive, and did not begin when the owner of the lock did.
+      // This process is alive, but did not start when the owner of the lock did.
       writeFileSync(path.join(project, ".cache/setup.lock"), `${process.pid} 1`);
       const again = await run(launcher, ["x", "0"]);
       expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("Put the gateway together") });
@@ -148,7 +148,7 @@ describe("bin/gateway", () => {
       expect(readdirSync(path.join(project, ".cache")).filter((name) => /^making-|lock/.test(name))).toEqual([]);
     });
 
-    test("that cannot be made says why, and the sources run", async () => {
+    test("whose build fails reports why, and the sources run", async () => {
       writeThreads('new URL("./forgotten.ts", import.meta.url);');
       const { code, stdout, stderr } = await run(launcher, ["x", "0"]);
       expect(code).toBe(0);
@@ -157,11 +157,11 @@ describe("bin/gateway", () => {
       expect(readdirSync(path.join(project, ".cache")).filter((name) => name.startsWith("making-"))).toEqual([]);
     });
 
-    test("is what the tests of whole processes run", () => {
+    test("is what the process tests run", () => {
       expect(PROGRAM.at(-1)).toMatch(/\.cache\/gateway-[0-9a-f]{16}\/cli\.js$/);
     });
 
-    /** Everything that a bundle begins with, but the command. */
+    /** The prelude of a bundle, without the command. */
     function writeThreads(text: string): void {
       for (const file of [
         "main",
@@ -176,16 +176,16 @@ describe("bin/gateway", () => {
     }
   });
 
-  test("works from any directory and through a link, and ends with the command's code", async () => {
+  test("works from any directory and through a symlink, and exits with the command's code", async () => {
     const link = path.join(project, "link");
     symlinkSync(launcher, link);
     expect(await run(launcher, ["x", "3"], tmpdir())).toMatchObject({ code: 3 });
     expect(await run(link, ["x", "4"], "/")).toMatchObject({ code: 4 });
   });
 
-  test("runs on a folder where it cannot leave its stamp, as long as the packages are there", async () => {
+  test("runs in a folder where it cannot write its stamp, if the packages are installed", async () => {
     const modules = path.join(project, "node_modules");
-    // A folder in the stamp's place refuses even root; the list is the one that npm leaves.
+    // A folder at the stamp's path refuses even root; the list is the one that npm writes.
     rmSync(path.join(modules, ".setup-stamp"));
     mkdirSync(path.join(modules, ".setup-stamp"));
     writeFileSync(path.join(modules, ".package-lock.json"), JSON.stringify({ packages: {} }));
@@ -193,14 +193,14 @@ describe("bin/gateway", () => {
     rmSync(path.join(modules, ".setup-stamp"), { recursive: true });
   });
 
-  test("becomes the command: a signal to the process that was started reaches it", async () => {
+  test("replaces itself with the command: a signal to the started process reaches it", async () => {
     const { child, pid } = await waiting(launcher, ["wait"]);
     expect(pid).toBe(child.pid);
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([7, null]);
   });
 
-  test("on a Node that cannot become another program, hands signals and the exit code through", async () => {
+  test("without execve in Node, forwards signals and the exit code", async () => {
     expect(await run(process.execPath, [...withoutExecve(), launcher, "x", "5"])).toMatchObject({ code: 5 });
     const { child, pid } = await waiting(process.execPath, [...withoutExecve(), launcher, "wait"]);
     expect(pid).not.toBe(child.pid);
@@ -208,7 +208,7 @@ describe("bin/gateway", () => {
     expect(await once(child, "exit")).toEqual([7, null]);
   });
 
-  test("and a launcher that is killed there leaves no gateway behind", async () => {
+  test("and a killed launcher leaves no gateway behind", async () => {
     const { child } = await waiting(process.execPath, [...withoutExecve(), launcher, "wait"]);
     child.kill("SIGKILL");
     // The output closes only when the last process that holds it, the gateway, has ended.
@@ -223,7 +223,7 @@ describe("bin/gateway", () => {
     return { child, pid };
   }
 
-  /** Also after a test that failed nothing is left running. */
+  /** Nothing is left running after a failed test either. */
   function end(pid: number): void {
     try {
       process.kill(pid, "SIGKILL");
@@ -232,14 +232,14 @@ describe("bin/gateway", () => {
     }
   }
 
-  /** What Node 20 is like. */
+  /** Node 20 behaves like this. */
   function withoutExecve(): string[] {
     const file = path.join(project, "without-execve.cjs");
     writeFileSync(file, "process.execve = undefined;");
     return ["--require", file];
   }
 
-  test("says why when packages cannot be installed, on stderr, and ends with 1", async () => {
+  test("reports why packages cannot be installed, on stderr, and exits with 1", async () => {
     const lockfile = path.join(project, "package-lock.json");
     const good = readFileSync(lockfile, "utf8");
     writeFileSync(lockfile, "{ not json");
@@ -250,7 +250,7 @@ describe("bin/gateway", () => {
 });
 
 describe("npm", () => {
-  test("OPS-01 npm start that is told to stop drains, exits 0 and leaves no gateway behind", async () => {
+  test("OPS-01 npm start drains on SIGTERM, exits 0 and leaves no gateway behind", async () => {
     const dataDir = mkdtempSync(path.join(tmpdir(), "npm-start-"));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const npm = start("npm", ["start"], { PORT: "0", DATA_DIR: dataDir, GATEWAY_PROOF_EVERY: "never" });
@@ -258,11 +258,11 @@ describe("npm", () => {
     await expect.poll(() => statusOf(`${origin}/readyz`), { timeout: 30_000 }).toBe(200);
     npm.child.kill("SIGTERM");
     expect(await npm.exited).toEqual([0, null]);
-    expect(npm.isAnybodyLeft()).toBe(false);
+    expect(npm.isGroupAlive()).toBe(false);
     expect(await statusOf(`${origin}/readyz`)).toBe(0);
   });
 
-  test("OPS-01 a script hands signals to what it started, and goes when that has gone", async () => {
+  test("OPS-01 a script forwards signals to its child and exits with it", async () => {
     const program = 'process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1000); console.log("up here")';
     const script = `
       import { spawn } from "node:child_process";
@@ -272,20 +272,20 @@ describe("npm", () => {
     await started.says(/up (here)/);
     started.child.kill("SIGTERM");
     expect(await started.exited).toEqual([null, "SIGTERM"]);
-    expect(started.isAnybodyLeft()).toBe(false);
+    expect(started.isGroupAlive()).toBe(false);
   });
 
-  test("every script of ours becomes the program it runs: a shell in between would keep signals from it", () => {
+  test("every script of the project execs its program: a shell in between would swallow signals", () => {
     const { scripts } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8"));
     const last = Object.values(scripts).map((script) => String(script).split(" && ").at(-1) ?? "");
     expect(last.filter((command) => command.startsWith("node "))).toEqual([]);
   });
 
-  /** In a group of its own, so that whoever it leaves behind is found there. */
+  /** In a separate process group, so that orphans are found there. */
   function start(file: string, args: readonly string[], env: Record<string, string> = {}) {
     const child = spawn(file, args, { cwd: ROOT, env: { ...ENV, ...env }, detached: true });
     const group = -(child.pid ?? 0);
-    const isAnybodyLeft = () => signalled(group, 0);
+    const isGroupAlive = () => signalled(group, 0);
     onTestFinished(() => {
       signalled(group, "SIGKILL");
     });
@@ -297,7 +297,7 @@ describe("npm", () => {
     return {
       child,
       exited: once(child, "exit"),
-      isAnybodyLeft,
+      isGroupAlive,
       async says(pattern: RegExp): Promise<string> {
         await expect.poll(() => stdout, { timeout: 50_000 }).toMatch(pattern);
         return pattern.exec(stdout)?.[1] ?? "";
@@ -327,7 +327,7 @@ describe("package-lock.json", () => {
     readFileSync(path.join(ROOT, "package-lock.json"), "utf8"),
   ).packages;
 
-  test("names the packages of every platform, or npm ci refuses it (node scripts/lock.mjs adds them)", () => {
+  test("has the packages of every platform, or npm ci refuses it (node scripts/lock.mjs adds them)", () => {
     const missing = Object.entries(packages).flatMap(([where, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter(
         (name) => !(`node_modules/${name}` in packages) && !(`${where}/node_modules/${name}` in packages),
@@ -336,7 +336,7 @@ describe("package-lock.json", () => {
     expect(missing).toEqual([]);
   });
 
-  test("pins exact versions and names no host", () => {
+  test("pins exact versions and no host", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
       readFileSync(path.join(ROOT, "package.json"), "utf8"),
     );

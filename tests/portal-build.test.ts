@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 
-/** Stands where Vite stands: the source becomes a file with a name of its own; a source that says so breaks it. */
+/** Replaces Vite: each source becomes a file with its own name; a marked source fails the build. */
 const VITE = `
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ function build(): Promise<{ code: number; stdout: string; stderr: string }> {
 }
 
 describe("the build of the portal", () => {
-  test("happens once, says so in one line, and again when a source has changed; files of before stay", async () => {
+  test("runs once, reports it in one line, and again when a source has changed; earlier files stay", async () => {
     expect(await build()).toMatchObject({
       code: 0,
       stdout: "",
@@ -63,14 +63,14 @@ describe("the build of the portal", () => {
     expect((await build()).stderr).toBe("");
   });
 
-  test("two at once build once", async () => {
+  test("two concurrent builds build once", async () => {
     writeFileSync(at("portal/src/main.tsx"), "three");
     const both = await Promise.all([build(), build()]);
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both.filter(({ stderr }) => stderr.includes("Built"))).toHaveLength(1);
   });
 
-  test("that fails says why and stops, and what was built stays", async () => {
+  test("that fails reports why and stops, and the previous build stays", async () => {
     const before = page();
     writeFileSync(at("portal/src/main.tsx"), "broken");
     const failed = await build();
@@ -81,7 +81,7 @@ describe("the build of the portal", () => {
     expect(readdirSync(at("portal")).filter((name) => name.startsWith(".build"))).toEqual([]);
   });
 
-  test("is not asked of a project without sources: what was built is what there is", async () => {
+  test("does not run in a project without sources: the existing build is used", async () => {
     rmSync(at("portal/vite.config.ts"));
     expect(await build()).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(existsSync(at("portal/dist/index.html"))).toBe(true);

@@ -26,7 +26,7 @@ const filesOf = (html: string) =>
 
 describe("the portal, served", () => {
   test.each(["/", "/app", "/app/", "/app/models", "/app/w/demo/keys", "/device", "/app/no/such/page"])(
-    "PORTAL-12 PORTAL-11 %s is the page: no redirect, a strict policy, nothing from elsewhere",
+    "PORTAL-12 PORTAL-11 %s is the page: no redirect, a strict policy, no external resources",
     async (at) => {
       const answer = await get(at);
       const html = await answer.text();
@@ -51,13 +51,13 @@ describe("the portal, served", () => {
     },
   );
 
-  test("a page that the browser has already is not sent again", async () => {
+  test("a page that the browser has cached is not sent again", async () => {
     const etag = (await get("/app/models")).headers.get("etag") ?? "";
     expect(etag).not.toBe("");
     expect((await get("/", { "if-none-match": etag })).status).toBe(304);
   });
 
-  test("its files are kept for good, and come compressed to whoever takes that", async () => {
+  test("its files are immutable, and compressed if the client accepts it", async () => {
     for (const file of filesOf(await (await get("/")).text())) {
       const plain = await get(file, { "accept-encoding": "identity" });
       expect(plain.status).toBe(200);

@@ -38,7 +38,7 @@ test("every id in a test title is defined in docs/requirements.md", () => {
   expect(undefinedIds.map(([id, file]) => `${id} in ${file}`)).toEqual([]);
 });
 
-test("every requirement of docs/requirements.md is carried by a test title, and is defined once", () => {
+test("every requirement of docs/requirements.md has a test title, and is defined once", () => {
   const carried = idsInTitles();
   expect(definedIds().filter((id) => !carried.has(id))).toEqual([]);
   expect(definedIds()).toEqual([...new Set(definedIds())]);

@@ -24,7 +24,7 @@ describe("the sandbox's catalogue files", () => {
     expect(files).toEqual(SANDBOX_SLUGS.map((slug) => `${slug}.json`).sort());
   });
 
-  test.each(SANDBOX_SLUGS)("%s lists exactly what its server answers to, and says that it is simulated", (slug) => {
+  test.each(SANDBOX_SLUGS)("%s lists exactly the models of its server, and is marked as simulated", (slug) => {
     const provider = ProviderFile.parse(read(`providers/${slug}.json`));
     expect(provider.slug).toBe(slug);
     expect(provider.sandbox).toBe(true);
@@ -40,9 +40,9 @@ describe("the sandbox's catalogue files", () => {
     }
   });
 
-  test("the words for how hard to think are those that its servers take", () => {
-    const told = [...models.values()].flatMap(({ id, efforts }) => (efforts === undefined ? [] : [[id, efforts]]));
-    expect(Object.fromEntries(told)).toEqual(EFFORTS_BY_MODEL);
+  test("the effort values are those that its servers accept", () => {
+    const listed = [...models.values()].flatMap(({ id, efforts }) => (efforts === undefined ? [] : [[id, efforts]]));
+    expect(Object.fromEntries(listed)).toEqual(EFFORTS_BY_MODEL);
   });
 
   test("models that fail on purpose are hidden, and only those", () => {
@@ -50,7 +50,7 @@ describe("the sandbox's catalogue files", () => {
     expect(hidden.sort()).toEqual([...FAULT_MODELS, ...SPEECH_FAULT_MODELS].sort());
   });
 
-  test("the guide's tables say what the files and the pace table say", () => {
+  test("the guide's tables match the files and the pace table", () => {
     const guide = readFileSync(new URL("../docs/guides/sandbox.md", import.meta.url), "utf8");
     const providers = SANDBOX_SLUGS.map((slug) => ProviderFile.parse(read(`providers/${slug}.json`)));
     for (const { slug, regions, ...facts } of providers) {
@@ -71,7 +71,7 @@ describe("the sandbox's catalogue files", () => {
   });
 });
 
-/** Whether pictures can be sent to a model; one of decisions may see them at some providers alone. */
+/** Whether images can be sent to a model; a decision model may take them at some providers only. */
 function seen(model: string, providers: readonly ProviderFile[]): string {
   const serving = providers.flatMap(({ slug, endpoints }) =>
     endpoints

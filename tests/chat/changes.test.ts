@@ -19,7 +19,7 @@ const manage = (method: string, path: string, body?: unknown) => scene.gateway.m
 const setPolicy = (policy: object) => manage("PATCH", `/workspaces/${tenant.slug}/policy`, policy);
 const calls = () => scene.at("deepinfra").requests.length + scene.at("ovhcloud").requests.length;
 
-/** A call of which everything has been sent but the end of its body, and which is known to have been let in. */
+/** A call sent except for the end of its body, after it was admitted. */
 async function halfSent(): Promise<ClientRequest> {
   const request = startChat(scene.gateway.url, tenant.key, chatBody(), "unfinished");
   const left = async () => {
@@ -40,8 +40,8 @@ async function answerOf(request: ClientRequest): Promise<{ status: number | unde
   return { status: response.statusCode, body: JSON.parse(text) };
 }
 
-describe("what is changed while the body of a request is on its way holds for it", () => {
-  test("KEY-04 a key that was revoked meanwhile: 401, and no provider is called", async () => {
+describe("changes while a request body is being received apply to it", () => {
+  test("KEY-04 a key revoked meanwhile: 401, and no provider is called", async () => {
     const before = calls();
     const request = await halfSent();
     await manage("POST", `/keys/${tenant.keyId}/revoke`);
@@ -50,7 +50,7 @@ describe("what is changed while the body of a request is on its way holds for it
     expect(calls()).toBe(before);
   });
 
-  test("KEY-06 SCOPE-03 a key that lost the scope, or whose list no longer has the caller's address: 403", async () => {
+  test("KEY-06 SCOPE-03 a key that lost the scope, or whose allowlist no longer has the caller's address: 403", async () => {
     const before = calls();
     for (const [change, code] of [
       [{ scopes: ["inference:models"] }, "insufficient_scope"],
@@ -65,7 +65,7 @@ describe("what is changed while the body of a request is on its way holds for it
     expect(calls()).toBe(before);
   });
 
-  test("AUTH-09 POL-02 a model or a provider that was taken away meanwhile: the refusal says so", async () => {
+  test("AUTH-09 POL-02 a model or provider removed meanwhile: the refusal names it", async () => {
     const before = calls();
     for (const [policy, code] of [
       [{ allowed_models: [OTHER_MODEL] }, "model_not_permitted"],
@@ -80,14 +80,14 @@ describe("what is changed while the body of a request is on its way holds for it
     expect(calls()).toBe(before);
   });
 
-  test("KEY-06 a change that leaves the key what it needs changes nothing for the call", async () => {
+  test("KEY-06 a change that keeps the needed permissions does not affect the call", async () => {
     const request = await halfSent();
     await manage("PATCH", `/keys/${tenant.keyId}`, { name: "renamed" });
     expect((await answerOf(request)).status).toBe(200);
   });
 });
 
-test("AUTH-09 a model that is taken away while an attempt runs is not asked anywhere else", async () => {
+test("AUTH-09 a model removed during an attempt is not retried elsewhere", async () => {
   const gate = Promise.withResolvers<void>();
   const [first, others] = [scene.at("deepinfra").requests.length, scene.at("ovhcloud").requests.length];
   scene.at("deepinfra").next({ status: 503, json: {}, gate: gate.promise });
@@ -101,7 +101,7 @@ test("AUTH-09 a model that is taken away while an attempt runs is not asked anyw
   expect(await scene.wallet(tenant)).toMatchObject({ balance: "10.00", held: "0.00" });
 });
 
-test("KEY-04 a key that is revoked while an attempt runs: nobody else is asked, and nothing is charged", async () => {
+test("KEY-04 a key revoked during an attempt: no other provider is called, and nothing is charged", async () => {
   for (const stream of [false, true]) {
     tenant = await scene.gateway.tenant({ credit: "10" });
     const gate = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ test("KEY-04 a key that is revoked while an attempt runs: nobody else is asked, 
   }
 });
 
-test("KEY-06 a key that is only renamed while an attempt runs is served by the next endpoint", async () => {
+test("KEY-06 a key that is only renamed during an attempt is served by the next endpoint", async () => {
   const gate = Promise.withResolvers<void>();
   const first = scene.at("deepinfra").requests.length;
   scene.at("deepinfra").next({ status: 503, json: {}, gate: gate.promise });

@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const counts = () => Object.fromEntries(ALL.map((provider) => [provider, scene.at(provider).requests.length]));
 
-/** How many requests each provider got while something ran. */
+/** The number of requests per provider during a call. */
 async function callsDuring(run: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = counts();
   await run();
@@ -43,7 +43,7 @@ const setPolicy = (policy: object) => scene.gateway.manage("PATCH", `/workspaces
 const BUSY: Script = { status: 503, json: { error: { message: "busy" } } };
 
 describe("order and failover of a plain model", () => {
-  test("ROUTE-08 ROUTE-04 endpoints are tried by expected cost, each once, until one answers", async () => {
+  test("ROUTE-08 ROUTE-04 endpoints are tried in order of expected cost, each once, until one answers", async () => {
     for (const provider of ["deepinfra", "ovhcloud", "scaleway"] as const) scene.at(provider).next(BUSY);
     scene.at("ionos").next({ json: chatJson({ content: "from ionos" }) });
     let id = "";
@@ -56,9 +56,9 @@ describe("order and failover of a plain model", () => {
     expect(calls).toEqual({ deepinfra: 1, ovhcloud: 1, scaleway: 1, ionos: 1 });
     const row = await scene.row(id);
     expect(row.attempts.map((attempt: { provider: string }) => attempt.provider)).toEqual(ALL);
-    // Each of them was sent the input.
+    // Each of them received the input.
     expect(row.countries).toEqual(["DE", "US", "FR"]);
-    // The prices of the catalogue, put in order apart from the gateway's code.
+    // The catalogue's prices, sorted independently of the gateway's code.
     const costs = ALL.map((provider) => costNanos(provider, { input: 8, output: 512 }));
     expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? -1 : 1)));
   });
@@ -101,7 +101,7 @@ describe("order and failover of a plain model", () => {
     },
   );
 
-  test("ROUTE-04 a stream that dies after its preamble moves on, and the client sees one preamble", async () => {
+  test("ROUTE-04 a stream that breaks after its preamble fails over, and the client sees one preamble", async () => {
     const [role = "", ...rest] = chatFrames(["never seen"]);
     for (const script of [
       { frames: [role, role, rest[0] ?? ""], end: { is: "cut", after: Buffer.byteLength(role + role), how: "rst" } },
@@ -120,14 +120,14 @@ describe("order and failover of a plain model", () => {
     }
   });
 
-  test("ROUTE-04 after the first word nothing else is tried", async () => {
+  test("ROUTE-04 after the first content there is no failover", async () => {
     const frames = chatFrames(["word"]).slice(0, 2);
     scene.at("deepinfra").next({ frames, end: { is: "cut", after: Buffer.byteLength(frames.join("")), how: "rst" } });
     const calls = await callsDuring(() => scene.chat(tenant.key, { stream: true }));
     expect(calls).toEqual({ deepinfra: 1 });
   });
 
-  test("ROUTE-04 a refusal of the caller's own request is not tried elsewhere", async () => {
+  test("ROUTE-04 a refusal of the caller's request is not retried elsewhere", async () => {
     scene.at("deepinfra").next({ status: 422, json: { error: { message: "bad schema" } } });
     const calls = await callsDuring(() => scene.chat(tenant.key));
     expect(calls).toEqual({ deepinfra: 1 });
@@ -141,7 +141,7 @@ describe("order and failover of a plain model", () => {
 });
 
 describe("the decision in the log", () => {
-  test("ROUTE-03 candidates with reasons, what fell out and why, the order, and every attempt", async () => {
+  test("ROUTE-03 candidates with reasons, exclusions, the order, and every attempt", async () => {
     await setPolicy({ floor: "L3", blocked_providers: ["ionos"] });
     scene.at("ovhcloud").next(BUSY);
     const { headers } = await scene.chat(tenant.key);
@@ -175,7 +175,7 @@ describe("the decision in the log", () => {
     ]);
   });
 
-  test("ROUTE-03 a parameter that an endpoint does not take is the reason in the log", async () => {
+  test("ROUTE-03 an unsupported parameter of an endpoint is the reason in the log", async () => {
     const { body } = await scene.chat(tenant.key, { max_tokens: 20_000 });
     const { decision } = await scene.row(body.id);
     expect(decision.candidates).toContainEqual(
@@ -184,7 +184,7 @@ describe("the decision in the log", () => {
     expect(decision.order[0]).toMatch(/^ovhcloud:/);
   });
 
-  test("ROUTE-03 LOG-01 of a request that nobody may serve it says why each was left out", async () => {
+  test("ROUTE-03 LOG-01 if no endpoint may serve, the log has a reason for each exclusion", async () => {
     await setPolicy({ floor: "L4" });
     const { status, body } = await scene.chat(tenant.key);
     expect([status, body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
@@ -210,7 +210,7 @@ describe("policy on every attempt", () => {
     expect(calls).toEqual({ ovhcloud: 2 });
   });
 
-  test("POL-02 when everything above the floor fails the answer is 502, and the endpoint below gets nothing", async () => {
+  test("POL-02 if all endpoints above the floor fail, the response is 502, and those below receive nothing", async () => {
     await setPolicy({ floor: "L3" });
     const connections = scene.at("deepinfra").connections();
     for (const stream of [false, true]) {
@@ -224,7 +224,7 @@ describe("policy on every attempt", () => {
     expect(scene.at("deepinfra").connections()).toBe(connections);
   });
 
-  test("POL-02 a policy that is tightened while an attempt runs keeps the next attempts away from what it excludes", async () => {
+  test("POL-02 a policy tightened during an attempt excludes later attempts", async () => {
     const reached = scene.at("deepinfra").requests.length;
     const gate = Promise.withResolvers<void>();
     scene.at("deepinfra").next({ ...BUSY, gate: gate.promise });
@@ -250,7 +250,7 @@ describe("policy on every attempt", () => {
     ]);
   });
 
-  test("POL-02 ERR-08 a policy that takes the last endpoints away between attempts is what the caller is told", async () => {
+  test("POL-02 ERR-08 a policy that removes the last endpoints between attempts is the reported reason", async () => {
     for (const stream of [false, true]) {
       await setPolicy({ floor: null });
       const reached = scene.at("deepinfra").requests.length;
@@ -279,13 +279,13 @@ describe("policy on every attempt", () => {
   test.each([
     ["compute_country_not_allowed", { countries: ["DE"] }, { ionos: 1 }],
     ["provider_blocked", { blocked_providers: ["deepinfra", "ovhcloud"] }, { scaleway: 1 }],
-  ])("POL-02 %s: only what is left is called", async (_, policy, expected) => {
+  ])("POL-02 %s: only the remaining endpoint is called", async (_, policy, expected) => {
     await setPolicy(policy);
     const calls = await callsDuring(async () => expect((await scene.chat(tenant.key)).status).toBe(200));
     expect(calls).toEqual(expected);
   });
 
-  test("POL-02 when the policy leaves nothing the refusal names the rule, and nobody is called or charged", async () => {
+  test("POL-02 if policy leaves no endpoint, the refusal names the rule; no provider is called and nothing charged", async () => {
     await setPolicy({ floor: "L4" });
     const calls = await callsDuring(async () => {
       const { status, body } = await scene.chat(tenant.key, { stream: true });

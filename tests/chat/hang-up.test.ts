@@ -21,15 +21,15 @@ beforeEach(async () => {
 const WORDS = ["These", " words", " were", " sent."];
 const spoken = chatFrames(WORDS).slice(0, WORDS.length + 1);
 const bytesOf = (frames: readonly string[]) => Buffer.byteLength(frames.join(""));
-/** Says some words and waits for more time than any test has. */
+/** Sends some content, then stays silent for longer than any test runs. */
 const waiting: Script = { frames: spoken, end: { is: "stall", after: bytesOf(spoken) } };
 
-/** The next request that the cheapest provider gets, and whether its caller left. */
+/** The next request of the cheapest provider, and whether the gateway disconnects. */
 function nextAt(provider: "deepinfra" | "ovhcloud") {
   return scene.at(provider).arrived(scene.at(provider).requests.length + 1);
 }
 
-/** The gateway has seen it when it has answered who came later. */
+/** The gateway has noticed the disconnect once it has answered a later request. */
 async function leave(open: OpenChat): Promise<void> {
   open.hangUp();
   for (let time = 0; time < 2; time += 1) await scene.gateway.call("", "/healthz");
@@ -42,7 +42,7 @@ async function expectFree(row: Json): Promise<void> {
   expect(await scene.wallet(tenant)).toEqual({ balance: "10.00", held: "0.00", currency: "EUR" });
 }
 
-describe("a body that never comes whole", () => {
+describe("an incomplete body", () => {
   const HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
   const begin = async (rest: string) => {
     const socket = connect(Number(new URL(scene.gateway.url).port), "127.0.0.1").resume();
@@ -54,13 +54,13 @@ describe("a body that never comes whole", () => {
   test.each([
     ["announced length", 'content-length: 999\r\n\r\n{"model":'],
     ["chunks", 'transfer-encoding: chunked\r\n\r\n9\r\n{"model":\r\n'],
-  ])("CHAT-09 LOG-01 of %s: who hangs up has hung up, whatever was sent until then", async (_, sent) => {
+  ])("CHAT-09 LOG-01 of %s: a disconnect is logged as a disconnect, whatever was sent", async (_, sent) => {
     (await begin(sent)).destroy();
     const [row] = await scene.rowsOnce(tenant, 1);
     await expectFree(row);
   });
 
-  test("CHAT-09 LOG-01 because it is no HTTP: the log says what its sender hears", async () => {
+  test("CHAT-09 LOG-01 because of invalid HTTP: the log has the error that the sender receives", async () => {
     const socket = await begin("transfer-encoding: chunked\r\n\r\nthis is no length\r\n");
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row).toMatchObject({ status: 400, error_code: "invalid_request", cost: "0.00" });
@@ -68,12 +68,12 @@ describe("a body that never comes whole", () => {
   });
 });
 
-describe("a client that hangs up inside a stream", () => {
+describe("a client that disconnects during a stream", () => {
   test.each([
     ["closes", "close"],
     ["resets", "reset"],
   ])(
-    "CHAT-09 BILL-02 %s its connection: the provider's call is cancelled, what was relayed is billed by the gateway's count, once",
+    "CHAT-09 BILL-02 %s its connection: the provider's call is cancelled, and relayed content is counted and billed once",
     async (_, how) => {
       scene.at("deepinfra").next(waiting);
       const reached = nextAt("deepinfra");
@@ -102,7 +102,7 @@ describe("a client that hangs up inside a stream", () => {
     },
   );
 
-  test("CHAT-09 figures that the provider had given until then are the ones that are billed", async () => {
+  test("CHAT-09 usage that the provider has reported by then is billed", async () => {
     const figured = spoken.map((frame, at) =>
       sse({
         ...JSON.parse(frame.slice("data: ".length)),
@@ -118,7 +118,7 @@ describe("a client that hangs up inside a stream", () => {
     expect(nanosOf(row.cost)).toBe(costNanos("deepinfra", { input: 90, output: WORDS.length }));
   });
 
-  test("CHAT-09 BILL-02 leaving between the model's last word and its figures saves nothing: they are billed", async () => {
+  test("CHAT-09 BILL-02 a disconnect between the last token and the usage saves nothing: usage is billed", async () => {
     const whole = chatFrames(WORDS, { usage: "asked" });
     const figures = { prompt_tokens: 90, completion_tokens: 5000, total_tokens: 5090 };
     const [last = "", end = ""] = whole.slice(-2);
@@ -138,8 +138,8 @@ describe("a client that hangs up inside a stream", () => {
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
   });
 
-  test("CHAT-09 BILL-03 without a stated limit all that was relayed is billed, also beyond what was reserved; with one the hold is the most", async () => {
-    // Far more than the default reservation of 4096 tokens, also at the dearest provider.
+  test("CHAT-09 BILL-03 without a limit all relayed content is billed, also above the hold; with one, at most the hold", async () => {
+    // Far more than the default hold of 4096 tokens, also at the most expensive provider.
     const long = "word ".repeat(40_000);
     const frames = chatFrames([long, " sent."]).slice(0, 3);
     const leave = async (more: object) => {
@@ -162,18 +162,18 @@ describe("a client that hangs up inside a stream", () => {
     expect(nanosOf((await scene.wallet(tenant)).balance)).toBe(10_000_000_000n - nanos - bound);
   });
 
-  test("CHAT-09 a provider that bills on after a cancel, as the catalogue says, is heard to its end, and its figures are billed", async () => {
+  test("CHAT-09 a provider that bills after a cancel, by the catalogue, is read to its end, and its usage is billed", async () => {
     const [first = "", second = "", ...rest] = chatFrames(WORDS, { usage: "asked" });
     const counted = rest.map((frame) => frame.replace(/"completion_tokens":\d+/, '"completion_tokens":5000'));
-    const heard = gate();
+    const disconnected = gate();
     scene.at("ovhcloud").next({
-      frames: [first, second, { data: counted.join(""), afterMs: 0, gate: heard.closed }],
+      frames: [first, second, { data: counted.join(""), afterMs: 0, gate: disconnected.closed }],
     });
     const reached = nextAt("ovhcloud");
     const open = await scene.open(tenant.key, { stream: true, provider: { only: ["ovhcloud"] } });
     await open.until(WORDS[0] ?? "");
     await leave(open);
-    heard.open();
+    disconnected.open();
     expect(await (await reached).over).toBe("whole");
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
@@ -182,7 +182,7 @@ describe("a client that hangs up inside a stream", () => {
     expect(await scene.charges(tenant)).toEqual([{ id: `charge:${open.headers["x-svc-request-id"]}`, nanos }]);
   });
 
-  test("CHAT-09 figures that never come are not waited for without end", async () => {
+  test("CHAT-09 the wait for missing usage is bounded", async () => {
     const whole = chatFrames(WORDS).slice(0, WORDS.length + 2);
     scene.at("deepinfra").next({ frames: whole, end: { is: "stall", after: bytesOf(whole) } });
     const reached = nextAt("deepinfra");
@@ -195,7 +195,7 @@ describe("a client that hangs up inside a stream", () => {
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 
-  test("CHAT-09 a provider that talks on is not listened to: its next words find the connection closed", async () => {
+  test("CHAT-09 a provider that keeps sending finds its connection closed", async () => {
     scene.at("deepinfra").next({ frames: forever(), betweenFramesMs: 5 });
     const reached = nextAt("deepinfra");
     const open = await scene.open(tenant.key, { stream: true });
@@ -207,7 +207,7 @@ describe("a client that hangs up inside a stream", () => {
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 
-  test("CHAT-09 a client that stopped reading and then leaves: the provider is let go all the same", async () => {
+  test("CHAT-09 a client that stops reading and then disconnects: the provider's call is cancelled", async () => {
     scene.at("deepinfra").next({ frames: forever("x".repeat(16_384)) });
     const reached = nextAt("deepinfra");
     const request = startChat(scene.gateway.url, tenant.key, chatBody({ stream: true }));
@@ -220,7 +220,7 @@ describe("a client that hangs up inside a stream", () => {
   });
 });
 
-describe("a client that hangs up before anything was said to it", () => {
+describe("a client that disconnects before any content", () => {
   const BEFORE: readonly (readonly [string, boolean, Script])[] = [
     ["before the provider's headers, streamed", true, { end: { is: "stall", after: "before_headers" } }],
     ["before the provider's headers, whole", false, { end: { is: "stall", after: "before_headers" } }],
@@ -233,7 +233,7 @@ describe("a client that hangs up before anything was said to it", () => {
     ["in the middle of an error", false, { status: 500, json: { error: {} }, end: { is: "stall", after: 3 } }],
   ];
   test.each(BEFORE)(
-    "CHAT-09 BILL-02 %s: the provider's call is cancelled, nobody else is asked, and it is free",
+    "CHAT-09 BILL-02 %s: the provider's call is cancelled, no other provider is called, and it is free",
     async (_, stream, script) => {
       const others = scene.at("ovhcloud").requests.length;
       scene.at("deepinfra").next(script);
@@ -249,7 +249,7 @@ describe("a client that hangs up before anything was said to it", () => {
     },
   );
 
-  test("CHAT-09 leaving while the second provider is tried cancels that one", async () => {
+  test("CHAT-09 a disconnect during the second attempt cancels that attempt", async () => {
     scene.at("deepinfra").next({ status: 503, json: {} });
     scene.at("ovhcloud").next({ end: { is: "stall", after: "before_headers" } });
     const reached = nextAt("ovhcloud");
@@ -262,7 +262,7 @@ describe("a client that hangs up before anything was said to it", () => {
     expect(row.attempts.map(({ outcome }: Json) => outcome)).toEqual(["next", "cancelled"]);
   });
 
-  test("CHAT-09 a provider that bills on is let go as well where its model has not spoken", async () => {
+  test("CHAT-09 a provider that bills after a cancel is cancelled too if its model has sent no content", async () => {
     const begun = spoken.slice(0, 1);
     scene.at("ovhcloud").next({ frames: begun, end: { is: "stall", after: bytesOf(begun) } });
     const reached = nextAt("ovhcloud");
@@ -275,7 +275,7 @@ describe("a client that hangs up before anything was said to it", () => {
     await expectFree((await scene.rowsOnce(tenant, 1))[0]);
   });
 
-  test("CHAT-09 leaving in the middle of one's own body calls no provider", async () => {
+  test("CHAT-09 a disconnect during the request body calls no provider", async () => {
     const before = scene.at("deepinfra").requests.length;
     const request = startChat(scene.gateway.url, tenant.key, chatBody({ user: "x".repeat(1000) }), "unfinished");
     await new Promise((resolve) => request.once("socket", (socket) => socket.once("connect", resolve)));

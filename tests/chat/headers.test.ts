@@ -17,8 +17,8 @@ const BOTH = [
   ["streamed", true],
 ] as const;
 
-describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
-  test("HDR-01 the request id is in the header, in its two other names and in the body, and is never used twice", async () => {
+describe.each(BOTH)("headers of a response that is %s", (_, stream) => {
+  test("HDR-01 the request id is in the header, its two aliases and the body, and is unique", async () => {
     const seen = new Set<string>();
     for (let call = 0; call < 20; call += 1) {
       const { headers, text, body } = await scene.chat(tenant.key, { stream });
@@ -45,7 +45,7 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(headers.get("x-request-id")).not.toBe("mine");
   });
 
-  test("HDR-02 HDR-03 HDR-04 model, provider, level, surface, countries and the reason of the route are said", async () => {
+  test("HDR-02 HDR-03 HDR-04 model, provider, level, surface, countries and route reason are reported", async () => {
     const { headers } = await scene.chat(tenant.key, { stream });
     expect(Object.fromEntries(headers)).toMatchObject({
       "x-svc-model": "openai/gpt-oss-120b",
@@ -58,7 +58,7 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(headers.get("x-svc-router")).toBe(null);
   });
 
-  test("HDR-02 HDR-03 HDR-04 after a failover they are those of the endpoint that served, and the countries of all that had the input", async () => {
+  test("HDR-02 HDR-03 HDR-04 after a failover they describe the serving endpoint, with the countries of all that had the input", async () => {
     scene.at("deepinfra").next({ status: 503, json: { error: { message: "busy" } } });
     const { headers, status } = await scene.chat(tenant.key, { stream });
     expect(status).toBe(200);
@@ -70,7 +70,7 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     });
   });
 
-  test("HDR-04 a model chosen by the router says so, and which model it chose", async () => {
+  test("HDR-04 a model chosen by the router is reported, with its name", async () => {
     const { headers, status } = await scene.chat(tenant.key, { stream, model: "auto" });
     expect(status).toBe(200);
     expect(headers.get("x-svc-router")).toBe("auto");
@@ -83,7 +83,7 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     [{ reasoning: { effort: "low" } }, "low"],
     [{ thinking: { type: "enabled", budget_tokens: 100_000 } }, "high"],
     [{ thinking: { type: "disabled" } }, "none"],
-  ])("HDR-06 a reasoning control that was sent is named with who chose it: %j", async (control, effort) => {
+  ])("HDR-06 a reasoning setting is reported with its source: %j", async (control, effort) => {
     const { headers, status } = await scene.chat(tenant.key, { stream, ...control });
     expect(status).toBe(200);
     expect(headers.get("x-svc-reasoning-effort")).toBe(effort);
@@ -91,7 +91,7 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(scene.at("deepinfra").requests.at(-1)?.json).toMatchObject({ reasoning_effort: effort });
   });
 
-  test("OPS-03 an answer says what the gateway itself took: the time of providers is not in it", async () => {
+  test("OPS-03 the response reports the gateway's own time, without that of providers", async () => {
     const busy = { status: 503, json: { error: { message: "busy" } }, beforeHeadersMs: 150 };
     scene.at("deepinfra").next(busy);
     scene
@@ -106,15 +106,15 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(Number(headers.get("x-svc-overhead-ms"))).toBeLessThanOrEqual(tookMs - 290);
   });
 
-  test("HDR-06 without a reasoning control there are no such headers", async () => {
+  test("HDR-06 without a reasoning setting there are no such headers", async () => {
     const { headers } = await scene.chat(tenant.key, { stream });
     expect(headers.get("x-svc-reasoning-effort")).toBe(null);
     expect(headers.get("x-svc-reasoning-chosen-by")).toBe(null);
   });
 });
 
-describe("headers and the body", () => {
-  test("HDR-08 on a stream they are there before its first byte, while the provider has said a single word", async () => {
+describe("headers and body", () => {
+  test("HDR-08 on a stream they are sent before its first byte, while the provider has sent a single token", async () => {
     const [role = "", first = ""] = chatFrames(["first"]);
     scene.at("deepinfra").next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
     const open = await scene.open(tenant.key, { stream: true, reasoning_effort: "low" });
@@ -140,7 +140,7 @@ describe("headers and the body", () => {
     open.hangUp();
   });
 
-  test("HDR-01 ERR-01 an error carries the id in the header, its two other names and the envelope", async () => {
+  test("HDR-01 ERR-01 an error has the id in the header, its two aliases and the envelope", async () => {
     scene.at("deepinfra").next({ status: 400, json: { error: { message: "no" } } });
     for (const { headers, body, status } of [
       await scene.chat(tenant.key, {}),
@@ -155,7 +155,7 @@ describe("headers and the body", () => {
     }
   });
 
-  test("HDR-03 LOG-01 no countries are named where one of those that had the input may compute anywhere", async () => {
+  test("HDR-03 LOG-01 no countries are named if a provider that had the input may compute anywhere", async () => {
     const own = await openScene(["nebius", "ovhcloud"]);
     try {
       const { key } = await own.gateway.tenant();

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-describe("an answer that nobody asked for", () => {
+describe("an unsolicited response", () => {
   test("bytes that a provider leaves on an idle connection never reach the next request", async () => {
     const tenant = await scene.gateway.tenant();
     const staged = JSON.stringify(chatJson({ content: "STAGED FOR SOMEBODY ELSE" }));
@@ -21,7 +21,7 @@ describe("an answer that nobody asked for", () => {
       upstream.next({ json: chatJson({ content: `answer ${round}` }), idleBytes });
       const first = await scene.chat(tenant.key);
       expect(first.body.choices[0].message.content).toBe(`answer ${round}`);
-      // Long enough for the staged answer to lie on the connection.
+      // Long enough for the staged response to arrive on the connection.
       await new Promise((resolve) => setTimeout(resolve, 25));
       upstream.next({ json: chatJson({ content: `follow-up ${round}` }) });
       const second = await scene.chat(tenant.key);
@@ -30,7 +30,7 @@ describe("an answer that nobody asked for", () => {
     expect(scene.at("ovhcloud").requests).toHaveLength(0);
   });
 
-  test("bytes behind an answer, in the same packet, never reach the next request", async () => {
+  test("bytes after a response, in the same packet, never reach the next request", async () => {
     const tenant = await scene.gateway.tenant();
     const answer = (content: string) => {
       const body = JSON.stringify(chatJson({ content }));
@@ -44,7 +44,7 @@ describe("an answer that nobody asked for", () => {
     expect(second.body.choices[0].message.content).toBe("mine again");
   });
 
-  test("a connection whose answer was cut off is not used again", async () => {
+  test("a connection with an incomplete response is not reused", async () => {
     const tenant = await scene.gateway.tenant();
     const upstream = scene.at("deepinfra");
     const count = upstream.requests.length;
@@ -61,14 +61,14 @@ describe("an answer that nobody asked for", () => {
 });
 
 describe("many callers on few connections", () => {
-  test("two hundred interleaved requests of two workspaces, some cancelled: nobody sees another's words", async () => {
+  test("two hundred interleaved requests of two workspaces, some cancelled: no content crosses over", async () => {
     const tenants = [await scene.gateway.tenant(), await scene.gateway.tenant()] as const;
-    // Says back the caller's own words, slowly and in pieces, as a stream or whole.
+    // Echoes the caller's text, slowly and in chunks, as a stream or whole.
     const echo: ReplySource = ({ json }) => {
-      const asked: Json = isJsonObject(json) ? json : {};
-      const words = String(asked.messages[0].content);
+      const request: Json = isJsonObject(json) ? json : {};
+      const words = String(request.messages[0].content);
       const at = Number(/-(\d+)$/.exec(words)?.[1] ?? 0);
-      if (asked.stream !== true) return { json: chatJson({ content: words }), beforeHeadersMs: at % 7 };
+      if (request.stream !== true) return { json: chatJson({ content: words }), beforeHeadersMs: at % 7 };
       const pieces = words.match(/.{1,5}/g) ?? [];
       return { frames: chatFrames(pieces, { usage: "asked" }), betweenFramesMs: at % 5 };
     };
@@ -85,13 +85,14 @@ describe("many callers on few connections", () => {
           open.hangUp();
           await open.over;
         } else expect(await open.over).toBe("whole");
-        const said = body["stream"] === true ? saidSoFar(open.text) : JSON.parse(open.text).choices[0].message.content;
-        return { canary, said, text: open.text, owner, whole: at % 3 === 0 || at % 5 !== 0 };
+        const output =
+          body["stream"] === true ? contentSoFar(open.text) : JSON.parse(open.text).choices[0].message.content;
+        return { canary, output, text: open.text, owner, whole: at % 3 === 0 || at % 5 !== 0 };
       }),
     );
-    for (const { canary, said, text, owner, whole } of outcomes) {
-      if (whole) expect(said).toBe(canary);
-      else expect(canary.startsWith(said)).toBe(true);
+    for (const { canary, output, text, owner, whole } of outcomes) {
+      if (whole) expect(output).toBe(canary);
+      else expect(canary.startsWith(output)).toBe(true);
       expect(text).not.toContain(owner === "A" ? "BB" : "AA");
     }
     const rows = await Promise.all(tenants.map((tenant) => scene.rowsOnce(tenant, 100)));
@@ -102,7 +103,7 @@ describe("many callers on few connections", () => {
   });
 });
 
-/** What a stream that may be cut off in the middle of a frame has said. */
-function saidSoFar(text: string): string {
+/** The content of a stream that may end inside a frame. */
+function contentSoFar(text: string): string {
   return contentOf(text.slice(0, text.lastIndexOf("\n\n") + 2));
 }

@@ -16,14 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** The frames of an answer with a long silence before the one at this place. */
+/** The frames of a reply with a long silence before the frame at this index. */
 function silentBefore(place: number) {
   return [...chatFrames(["Hello", " there"], { usage: "asked" })].map((data, index) =>
     index === place ? { data: Buffer.from(String(data)), afterMs: 400 } : data,
   );
 }
 
-test("CHAT-10 a silent stream gets a comment line, again and again, and ends as if there had been none", async () => {
+test("CHAT-10 a silent stream gets repeated comment lines and otherwise stays the same", async () => {
   const [role = "", first = ""] = chatFrames(["Hello"], {});
   scene.at("deepinfra").next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
   const open = await scene.open(tenant.key, { stream: true });
@@ -36,7 +36,7 @@ test("CHAT-10 a silent stream gets a comment line, again and again, and ends as 
   expect(eventsOf(text).at(-1)).toBe("[DONE]");
 });
 
-test("CHAT-10 a model that thinks before it speaks leaves nobody in silence: the answer begins, and goes on as it comes", async () => {
+test("CHAT-10 while a model reasons silently, the response begins with comments and continues live", async () => {
   const [role = "", word = ""] = chatFrames(["Hello"], {});
   const speaks = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
@@ -49,13 +49,13 @@ test("CHAT-10 a model that thinks before it speaks leaves nobody in silence: the
   const silentMs = performance.now() - beganMs;
   speaks.resolve();
   await open.until("[DONE]");
-  // The time to the first byte is that of the model's first word: routers choose by it.
+  // Time to first byte is that of the model's first token: routers choose by it.
   expect((await scene.row(String(open.response.headers["x-svc-request-id"]))).ttfb_ms).toBeGreaterThan(silentMs);
   expect(open.text.match(/"role":"assistant"/g)).toHaveLength(1);
   expect(open.text.indexOf("Hello")).toBeGreaterThan(open.text.indexOf(": keep-alive"));
 });
 
-test("CHAT-10 CHAT-09 who leaves before the model has spoken is not charged, whatever signs of life there were", async () => {
+test("CHAT-10 CHAT-09 a disconnect before any content is free, whatever keep-alives were sent", async () => {
   const leaver = await scene.gateway.tenant();
   const [role = ""] = chatFrames([], {});
   scene.at("deepinfra").next({ frames: [role], end: { is: "stall", after: Buffer.byteLength(role) } });
@@ -68,7 +68,7 @@ test("CHAT-10 CHAT-09 who leaves before the model has spoken is not charged, wha
   expect(await scene.wallet(leaver)).toMatchObject({ held: "0.00" });
 });
 
-test("CHAT-10 ERR-02 a provider that breaks off after signs of life ends the answer with an error, free of charge", async () => {
+test("CHAT-10 ERR-02 a provider that breaks off after keep-alives ends the response with an error, free of charge", async () => {
   const caller = await scene.gateway.tenant();
   const breaks = Promise.withResolvers<void>();
   scene
@@ -93,8 +93,8 @@ test.each([
   ["a loop of gateways", [ROLE, WORD], "Hello", { message: "loop", code: 508 }, BROKE, 0],
   ["the provider's own trouble", [ROLE, WORD], "Hello", { message: "on fire", code: 500 }, BROKE, 1],
 ])(
-  "ERR-06 ROUTE-05 a stream that ends for %s says so, is free, and is held against whoever it is up to",
-  async (_, frames, heard, problem, told, failures) => {
+  "ERR-06 ROUTE-05 a stream that ends for %s reports it, is free, and counts as a failure only of the responsible party",
+  async (_, frames, prefix, problem, expected, failures) => {
     const caller = await scene.gateway.tenant();
     const failed = async () => {
       const { data } = await scene.gateway.manage("GET", "/endpoints?provider=deepinfra");
@@ -105,18 +105,18 @@ test.each([
     const frame = { data: sse({ error: problem }), afterMs: 0, gate: refuses.promise };
     scene.at("deepinfra").next({ frames: [...frames, frame] });
     const open = await scene.open(caller.key, { stream: true });
-    await open.until(heard);
+    await open.until(prefix);
     refuses.resolve();
     await open.over;
     const { error } = JSON.parse(eventsOf(open.text).at(-1) ?? "");
-    expect(error).toMatchObject(told);
-    expect(await scene.row(error.request_id)).toMatchObject({ status: 200, error_code: told.code, cost: "0.00" });
+    expect(error).toMatchObject(expected);
+    expect(await scene.row(error.request_id)).toMatchObject({ status: 200, error_code: expected.code, cost: "0.00" });
     expect(await scene.charges(caller)).toEqual([]);
     expect((await failed()) - before).toBe(failures);
   },
 );
 
-test("CHAT-10 RESP-04 who follows a response that is made in the background is not left in silence", async () => {
+test("CHAT-10 RESP-04 a follower of a background response gets keep-alives too", async () => {
   const [role = "", word = ""] = chatFrames(["Hello"], {});
   const speaks = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
@@ -128,19 +128,19 @@ test("CHAT-10 RESP-04 who follows a response that is made in the background is n
   expect(open.text.indexOf(": keep-alive")).toBeLessThan(open.text.indexOf("Hello"));
 });
 
-test("CHAT-10 the official client sees the same chunks with comment lines as without", async () => {
+test("CHAT-10 the official client gets the same chunks with and without comment lines", async () => {
   const client = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key });
-  const said: string[] = [];
+  const pieces: string[] = [];
   scene.at("deepinfra").next({ frames: silentBefore(2) });
   const stream = await client.chat.completions.create({
     model: MODEL,
     messages: [{ role: "user", content: "Say hello." }],
     stream: true,
   });
-  for await (const chunk of stream) said.push(chunk.choices[0]?.delta.content ?? "");
-  expect(said.join("")).toBe("Hello there");
+  for await (const chunk of stream) pieces.push(chunk.choices[0]?.delta.content ?? "");
+  expect(pieces.join("")).toBe("Hello there");
 });
 
-test("CHAT-10 the silence is 15 s where the operator says nothing", () => {
+test("CHAT-10 the default interval is 15 s", () => {
   expect(SETTINGS.GATEWAY_KEEP_ALIVE_MS.fallback).toBe(15_000);
 });

@@ -26,14 +26,14 @@ describe("a row of the log", () => {
     ["a value out of range", "/v1/responses", "sandbox/chat", { input: "hello", temperature: 9 }],
     ["a stream of what is none", "/v1/decisions", "auto", { state: "x", questions: {} }],
     ["an unknown field", "/v1/audio/speech", "sandbox/speech", { input: "hello", voice: "v", foo: 1 }],
-  ])("LOG-01 %s at %s is refused, and the row says what was asked for", async (_, door, model, body) => {
+  ])("LOG-01 %s at %s is refused, and the row has the requested model", async (_, door, model, body) => {
     const answer = await scene.gateway.call(tenant.key, door, { body: { model, ...body, stream: true } });
     expect(answer.status).toBe(400);
     const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
     expect(row).toMatchObject({ model_requested: model, streaming: true, status: 400 });
   });
 
-  test("LOG-01 RATE-01 calls over the limit of their key have rows; those that ask no model have none, refused or not", async () => {
+  test("LOG-01 RATE-01 rate-limited calls of a key have rows; calls without a model have none, refused or not", async () => {
     const slow = await scene.gateway.tenant({ key: { rpm: 1 } });
     const other = await scene.gateway.tenant();
     for (const where of ["/v1/models", "/v1/models/nobody/nothing", "/v1/auth/validate", "/v1/responses/resp_none"])
@@ -45,7 +45,7 @@ describe("a row of the log", () => {
     expect(await scene.rows(other)).toEqual([]);
   });
 
-  test("LOG-01 what is no JSON, or names no model, has none in its row", async () => {
+  test("LOG-01 invalid JSON or a missing model leaves the model empty in its row", async () => {
     for (const body of ['{"model":"sandbox/chat","stream":true', '{"model":7,"foo":1}']) {
       const answer = await scene.chat(tenant.key, body);
       expect(answer.status).toBe(400);
@@ -139,13 +139,13 @@ describe("a row of the log", () => {
     expect(row.overhead_ms).toBeLessThanOrEqual(row.total_ms);
     const [listed] = await scene.rows(tenant);
     expect(row).toMatchObject(listed);
-    // Only what needs a second look is left to the detail.
+    // Only expensive fields are left to the detail.
     expect(Object.keys(row).filter((name) => !(name in listed))).toEqual(
       expect.arrayContaining(["decision", "detail", "charge", "policies"]),
     );
   });
 
-  test("HDR-07 the app label is bounded and has no control characters; without one there is none", async () => {
+  test("HDR-07 the app label is bounded and has no control characters; it is optional", async () => {
     const titled = await scene.chat(tenant.key, {}, { "x-title": `\t${"long \u0085".repeat(100)}` });
     const { app } = await scene.row(titled.body.id);
     expect(app.startsWith("long long")).toBe(true);
@@ -155,7 +155,7 @@ describe("a row of the log", () => {
     expect((await scene.row(bare.body.id)).app).toBe(null);
   });
 
-  test("HDR-07 a label in UTF-8 is read as such, one in Latin-1 as that, and none is cut inside a character", async () => {
+  test("HDR-07 a label in UTF-8 or Latin-1 is decoded as such and never cut inside a character", async () => {
     const labelled = async (bytes: Buffer) => {
       const { body } = await scene.chat(tenant.key, {}, { "x-title": bytes.toString("latin1") });
       return (await scene.row(body.id)).app;
@@ -167,14 +167,14 @@ describe("a row of the log", () => {
     expect(cut).toBe(`a${"🌧".repeat(63)}`);
   });
 
-  test("LOG-01 a router's choice is written with the model asked for and the one that served", async () => {
+  test("LOG-01 a router's choice is logged with the requested and the serving model", async () => {
     const { headers } = await scene.chat(tenant.key, { model: "auto" });
     const row = await scene.row(String(headers.get("x-svc-request-id")));
     expect(row).toMatchObject({ model_requested: "auto", router: "auto", model: headers.get("x-svc-model") });
     expect(row.decision.candidates[0].scores).toEqual(expect.any(Object));
   });
 
-  test("LOG-01 every call has its row: refused ones too, with status and code", async () => {
+  test("LOG-01 every call has a row, refused ones too, with status and code", async () => {
     const caller = await scene.gateway.tenant({ credit: "0" });
     const calls: [Record<string, unknown> | string, number, string][] = [
       [{ temperature: 9 }, 400, "invalid_value"],
@@ -190,7 +190,7 @@ describe("a row of the log", () => {
       expect([answer.status, answer.body.error.code]).toEqual([status, code]);
     }
     const rows = await scene.rows(caller);
-    // In any order: two of them may be of the same millisecond.
+    // In any order: two of them may have the same millisecond.
     expect(rows.map((row: Json) => [row.status, row.error_code]).toSorted()).toEqual(
       calls.map(([, status, code]) => [status, code]).toSorted(),
     );
@@ -208,7 +208,7 @@ describe("calls that a key may not make", () => {
   });
   afterAll(() => scene.close());
 
-  test("LOG-01 SCOPE-03 AUTH-07 one outside its scopes or from a wrong address has a row like any other", async () => {
+  test("LOG-01 SCOPE-03 AUTH-07 one outside its scopes or from a disallowed address has a row like any other", async () => {
     const tenant = await scene.gateway.tenant();
     const keyOf = async (settings: Record<string, unknown>) =>
       String((await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, settings))["key"]);
@@ -219,7 +219,7 @@ describe("calls that a key may not make", () => {
       for (const where of ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]) {
         const { status, headers, body } = await scene.gateway.call(key, where, { body: chatBody() });
         called.push([headers.get("x-svc-request-id"), status, body.error.code]);
-        // Somebody at a wrong address uses up nobody's window.
+        // A caller at a disallowed address does not use the key's rate limit.
         expect(headers.get("x-ratelimit-limit")).toBe(key === narrow ? "4" : null);
       }
     expect(called.map(([, , code]) => code)).toEqual([
@@ -227,11 +227,11 @@ describe("calls that a key may not make", () => {
       ...Array.from({ length: 4 }, () => "ip_not_allowed"),
     ]);
     const rows = await scene.rowsOnce(tenant, 8);
-    // In any order: two of them may be of the same millisecond.
-    const told = rows.map((row: Json) => [row.id, row.status, row.error_code]);
-    expect(told.toSorted()).toEqual(called.toSorted());
+    // In any order: two of them may have the same millisecond.
+    const logged = rows.map((row: Json) => [row.id, row.status, row.error_code]);
+    expect(logged.toSorted()).toEqual(called.toSorted());
     expect(rows.every((row: Json) => row.cost === "0.00" && row.model_requested === null)).toBe(true);
-    // The fifth is one too many, and is told of its scope all the same.
+    // The fifth exceeds the limit, and is still refused for its scope.
     const fifth = await scene.chat(narrow, {});
     expect([fifth.status, fifth.body.error.code]).toEqual([403, "insufficient_scope"]);
   });
@@ -247,7 +247,7 @@ describe("content and the log", () => {
     await upstream.close();
   });
 
-  test("LOG-03 no word of a prompt, an answer, a tool's arguments or a provider's error is in any file or log line", {
+  test("LOG-03 no prompt, reply, tool argument or provider error is in any file or log line", {
     timeout: 60_000,
   }, async () => {
     const gateway = spawnGateway({
@@ -322,7 +322,7 @@ describe("content and the log", () => {
     upstream.next({ frames: whole, end: { is: "stall", after: Buffer.byteLength(whole.join("")) } });
     const open = await openChat(origin, key, body({ stream: true }));
     open.hangUp();
-    // Refused before any provider: what the caller wrote is content too.
+    // Refused before any provider: the caller's text is content too.
     await post(origin, key, `{"messages": "${mark("bad-json")}`);
     await post(origin, key, body({ temperature: mark("bad-value") }));
     await post(origin, key, body({ messages: [{ role: mark("bad-role"), content: mark("bad-content") }] }));

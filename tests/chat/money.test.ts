@@ -20,19 +20,19 @@ beforeEach(async () => {
 
 const setPolicy = (of: Tenant, policy: object) =>
   scene.gateway.manage("PATCH", `/workspaces/${of.slug}/policy`, policy);
-/** Everything but one provider is blocked. */
+/** All providers but one are blocked. */
 const only = (of: Tenant, provider: Provider) =>
   setPolicy(of, { blocked_providers: ALL.filter((other) => other !== provider) });
 const decimal = (nanos: bigint) => `${nanos / 1_000_000_000n}.${String(nanos % 1_000_000_000n).padStart(9, "0")}`;
 
-/** Answers that wait until the test lets them go. */
+/** Replies that wait until the test releases them. */
 function gated(script: Script = { json: chatJson() }) {
   const gate = Promise.withResolvers<void>();
   return { script: { ...script, gate: gate.promise }, open: () => gate.resolve() };
 }
 
 describe("holds", () => {
-  test("BILL-03 while a request runs its hold shows in the wallet: the dearest planned attempt, and it goes with the end", async () => {
+  test("BILL-03 during a request the wallet shows its hold, the most expensive planned attempt, until it ends", async () => {
     const { script, open } = gated();
     const count = scene.at("deepinfra").requests.length;
     scene.at("deepinfra").next(script);
@@ -40,7 +40,7 @@ describe("holds", () => {
     await scene.at("deepinfra").arrived(count + 1);
     const during = await scene.wallet(tenant);
     expect(nanosOf(during.balance)).toBe(10_000_000_000n);
-    // The cheapest is tried first; the money is there for the dearest as well.
+    // The cheapest is tried first; the hold covers the most expensive as well.
     const dearest = costNanos("scaleway", { input: 0, output: 1000 });
     expect(nanosOf(during.held)).toBeGreaterThan(dearest);
     expect(nanosOf(during.held)).toBeLessThan(dearest + costNanos("scaleway", { input: 200, output: 0 }));
@@ -52,7 +52,7 @@ describe("holds", () => {
     expect(body.usage.cost).toBe(Number(costNanos("deepinfra", { input: 11, output: 7 })) / 1e9);
   });
 
-  test("BILL-03 without a stated limit the setting is reserved, and a longer prompt reserves more", async () => {
+  test("BILL-03 without a limit the configured default is reserved, and a longer prompt reserves more", async () => {
     const held: bigint[] = [];
     for (const content of ["short", "word ".repeat(4000), "слово".repeat(1200)]) {
       const { script, open } = gated();
@@ -65,14 +65,14 @@ describe("holds", () => {
       expect((await running).status).toBe(200);
     }
     const setting = costNanos("scaleway", { input: 0, output: 4096 });
-    // Four characters a token, and a margin on top: a little, and three tenths of it.
+    // Four characters per token plus a margin of thirty percent.
     expect(held[0]).toBeGreaterThan(setting + costNanos("scaleway", { input: 64, output: 0 }));
     expect(held[1]).toBeGreaterThan(setting + costNanos("scaleway", { input: 6500, output: 0 }));
     // Some tokenizers take two tokens for three letters of other scripts.
     expect(held[2]).toBeGreaterThan(setting + costNanos("scaleway", { input: 5000, output: 0 }));
   });
 
-  test("BILL-03 ERR-05 a wallet that does not cover the hold: 402 with amounts, not to be retried, and no provider is called", async () => {
+  test("BILL-03 ERR-05 a wallet below the hold: 402 with amounts, not retryable, and no provider is called", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.000001" });
     const before = ALL.map((provider) => scene.at(provider).requests.length);
     for (const stream of [false, true]) {
@@ -90,7 +90,7 @@ describe("holds", () => {
     ]);
   });
 
-  test("BILL-03 forty requests at once on a balance for ten holds: ten reach a provider, the others get 402, nothing is overdrawn", async () => {
+  test("BILL-03 forty requests on a balance for ten holds: ten are served, the others get 402, no overdraft", async () => {
     const refused = await scene.chat((await scene.gateway.tenant({ credit: "0" })).key, { max_tokens: 500 });
     const hold = nanosOf(/reserves ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "0");
     expect(hold).toBeGreaterThan(0n);
@@ -119,7 +119,7 @@ describe("holds", () => {
     expect(nanosOf(after.balance)).toBe(10n * hold + hold / 2n - used);
   });
 
-  test("BILL-03 what an admitted request used beyond its hold is charged, and the next one gets 402", async () => {
+  test("BILL-03 usage above the hold is charged, and the next request gets 402", async () => {
     const small = await scene.gateway.tenant({ credit: "0.001" });
     scene
       .at("deepinfra")
@@ -133,7 +133,7 @@ describe("holds", () => {
 });
 
 describe("charges", () => {
-  test("BILL-02 in a mixed crowd every success is billed once and every failure is free, and the books balance", async () => {
+  test("BILL-02 with mixed outcomes every success is billed once, every failure is free, and the books balance", async () => {
     const outcomes: Script[] = [
       { json: chatJson() },
       { status: 400, json: {} },
@@ -228,8 +228,8 @@ describe("charges", () => {
     ["CHF", "scaleway", "EUR"],
     ["CHF", "deepinfra", "USD"],
   ] as const)(
-    "BILL-06 a wallet in %s pays %s, which asks for %s, at the recorded rate, written with the entry",
-    async (currency, provider, asked) => {
+    "BILL-06 a wallet in %s pays %s, priced in %s, at the recorded rate, written with the entry",
+    async (currency, provider, expectedCurrency) => {
       const payer = await scene.gateway.tenant({ currency });
       await only(payer, provider);
       const used = { input: 123_457, output: 7919 };
@@ -245,11 +245,11 @@ describe("charges", () => {
       expect(await scene.row(body.id)).toMatchObject({ currency });
       expect(await scene.wallet(payer)).toMatchObject({ currency });
       const { price, rate } = bookedDetail(scene, body.id);
-      expect(price.currency).toBe(asked);
-      if (asked === currency) expect(rate).toBe(null);
+      expect(price.currency).toBe(expectedCurrency);
+      if (expectedCurrency === currency) expect(rate).toBe(null);
       else
         expect(rate).toMatchObject({
-          from: asked,
+          from: expectedCurrency,
           to: currency,
           perEurFrom: expect.any(String),
           perEurTo: expect.any(String),
@@ -258,7 +258,7 @@ describe("charges", () => {
   );
 });
 
-/** What the store keeps beside a charge; the embedded database can be read while the gateway runs. */
+/** What the store has beside a charge; the embedded database is readable while the gateway runs. */
 function bookedDetail({ gateway }: Scene, requestId: string): Json {
   const database = new DatabaseSync(path.join(gateway.dataDir, "gateway.sqlite"), { readOnly: true });
   try {

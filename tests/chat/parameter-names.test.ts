@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 test.each(["user", "seed", "logit_bias", "frequency_penalty", "parallel_tool_calls", "service_tier"])(
-  "PARAM-01 %s is honoured by the dialect, so a provider that does not list it gets it all the same",
+  "PARAM-01 %s is honoured by the dialect and sent even if the provider does not list it",
   async (name) => {
     const values: Record<string, unknown> = {
       user: "someone",
@@ -53,7 +53,7 @@ describe("the two names of the output limit", () => {
     }
   });
 
-  test("PARAM-01 max_tokens and max_completion_tokens that disagree are refused, and the refusal names both", async () => {
+  test("PARAM-01 different max_tokens and max_completion_tokens are refused, and the refusal names both", async () => {
     const { status, body } = await scene.chat(tenant.key, { max_tokens: 5, max_completion_tokens: 6 });
     expect([status, body.error.code]).toEqual([400, "invalid_value"]);
     expect(body.error.message).toMatch(/max_tokens.*max_completion_tokens/);

@@ -17,7 +17,7 @@ function both(script: Script): void {
   for (const provider of ["deepinfra", "ovhcloud"] as const) scene.at(provider).next(script);
 }
 
-/** Takes back what a test queued and the gateway did not ask for. */
+/** Removes queued scripts that the gateway did not use. */
 async function drainQueue(): Promise<void> {
   const { status } = await scene.chat(tenant.key, {});
   expect(status).toBeGreaterThan(0);
@@ -37,7 +37,7 @@ const REASONS = [
 
 describe("a provider refuses the caller's own request", () => {
   test.each([400, 409, 413, 415, 422])(
-    "ERR-06 %i is passed on with its status and message, and nobody else is asked or charged",
+    "ERR-06 %i is passed on with its status and message, and no other provider is called or charged",
     async (status) => {
       const before = scene.at("ovhcloud").requests.length;
       const caller = await scene.gateway.tenant();
@@ -78,13 +78,13 @@ describe("a provider refuses the caller's own request", () => {
     ["a detail", { detail: PLACES }],
     ["a message with a detail", { object: "error", message: { detail: PLACES }, type: "invalid_request_error" }],
     ["a message and a detail", { object: "Error", detail: PLACES, message: PLACES, code: 3001 }],
-  ])("ERR-06 a list of places in %s names each of them, and nothing of what stood there", async (_, json) => {
+  ])("ERR-06 a list of fields in %s names each of them, without their values", async (_, json) => {
     scene.at("deepinfra").next({ status: 422, json });
     const { body } = await scene.chat(tenant.key);
     expect(body.error.message).toBe(PLACED);
   });
 
-  test("ERR-06 a refusal without a reason, or in HTML, is a refusal all the same", async () => {
+  test("ERR-06 a refusal without a reason, or in HTML, is still a refusal", async () => {
     for (const script of [
       { status: 400, body: "" },
       { status: 413, body: "<html>too large</html>", headers: { "content-type": "text/html" } },
@@ -100,7 +100,7 @@ describe("a provider refuses the caller's own request", () => {
     }
   });
 
-  test("ERR-06 a refusal by content policy passes as 403, any other 403 is the operator's own affair", async () => {
+  test("ERR-06 a content policy refusal is passed on as 403; any other 403 is the operator's problem", async () => {
     scene
       .at("deepinfra")
       .next({ status: 403, json: { error: { message: "not this", code: "content_policy_violation" } } });
@@ -112,7 +112,7 @@ describe("a provider refuses the caller's own request", () => {
     ]);
   });
 
-  test("ERR-06 an error inside a stream that has not begun is judged by the status it names", async () => {
+  test("ERR-06 an error at the beginning of a stream is classified by the status it names", async () => {
     scene.at("deepinfra").next({ frames: ['data: {"error":{"message":"bad tool schema","code":400}}\n\n'] });
     const { status, body } = await scene.chat(tenant.key, { stream: true });
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "bad tool schema"]);
@@ -137,7 +137,7 @@ describe("a provider refuses the operator", () => {
       },
     ],
   ];
-  test.each(FOR_THE_OPERATOR)("ERR-06 %s moves on, then 502 without the provider's words", async (_, script) => {
+  test.each(FOR_THE_OPERATOR)("ERR-06 %s fails over, then 502 without the provider's message", async (_, script) => {
     scene.at("deepinfra").next(script);
     const moved = await scene.chat(tenant.key);
     expect([moved.status, moved.headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);
@@ -148,7 +148,7 @@ describe("a provider refuses the operator", () => {
   });
 });
 
-describe("secrets in what a provider says", () => {
+describe("secrets in a provider's message", () => {
   const token = credentialOf("deepinfra");
   test.each([
     ["the operator's credential itself, whatever its form", `cannot use ${token} here`, token],
@@ -162,7 +162,7 @@ describe("secrets in what a provider says", () => {
     ["a bearer of somebody else", "got Authorization: Bearer topsecret-def", "topsecret-def"],
     ["a token of Google", "ya29.topsecret-ghi has expired", "ya29.topsecret-ghi"],
     ["an access key of AWS", "AKIATOPSECRET1234567 is not known", "AKIATOPSECRET1234567"],
-  ])("ERR-06 ERR-09 %s is struck out of a message that is passed on", async (_, message, secret) => {
+  ])("ERR-06 ERR-09 %s is redacted from a message that is passed on", async (_, message, secret) => {
     scene.at("deepinfra").next({ status: 400, json: { error: { message: `Refused: ${message}` } } });
     const { status, text } = await scene.chat(tenant.key);
     expect(status).toBe(400);
@@ -170,7 +170,7 @@ describe("secrets in what a provider says", () => {
     expect(text).not.toContain(secret);
   });
 
-  test("ERR-06 ordinary words stay as they are", async () => {
+  test("ERR-06 ordinary words stay unchanged", async () => {
     const message =
       "The token limit is 128000; ask-me-anything is no tool; sky-blue is no colour; key=value pairs are fine.";
     scene.at("deepinfra").next({ status: 400, json: { error: { message } } });
@@ -186,7 +186,7 @@ describe("a provider at its rate limit", () => {
     json: { error: { message: "slow down", type: "tokens" } },
     headers: { ...headers, "x-ratelimit-limit-requests": "10", "x-ratelimit-remaining": "0" },
   });
-  /** By a clock of the provider's own, which is not that of the gateway. */
+  /** By the provider's clock, which differs from the gateway's. */
   const inSeconds = (seconds: number) => ({
     date: new Date(PROVIDERS_NOW_MS).toUTCString(),
     "retry-after": new Date(PROVIDERS_NOW_MS + seconds * 1000).toUTCString(),
@@ -200,9 +200,9 @@ describe("a provider at its rate limit", () => {
     ["a day and an hour", { "retry-after": "90000" }, 90_000],
     ["an absurd number", { "retry-after": "999999999" }, MONTH_SECONDS],
     ["a date in a hundred years", inSeconds(3_000_000_000), MONTH_SECONDS],
-  ])("RATE-07 RATE-04 429 with no endpoint left passes as 429 with %s", async (_, headers, seconds) => {
+  ])("RATE-07 RATE-04 429 with no endpoint left is passed on as 429 with %s", async (_, headers, seconds) => {
     both(limited(headers));
-    // Who need not be waited for long is asked once more when nobody else is left.
+    // An endpoint with a short wait is retried once when no other is left.
     if (seconds <= 2) scene.at("ovhcloud").next(limited(headers));
     const answer = await scene.chat(tenant.key);
     expect([answer.status, answer.body.error.type, answer.body.error.code]).toEqual([
@@ -211,7 +211,7 @@ describe("a provider at its rate limit", () => {
       "rate_limit_exceeded",
     ]);
     expect(answer.headers.get("retry-after")).toBe(String(seconds));
-    // The limit was not the key's: its headers would tell the caller to wait for the wrong thing.
+    // It was not the key's limit: its headers would be misleading.
     expect([...answer.headers.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
   });
 
@@ -225,7 +225,7 @@ describe("a provider at its rate limit", () => {
     },
   );
 
-  test("RATE-07 with another endpoint left the caller never hears of it", async () => {
+  test("RATE-07 with another endpoint left the caller does not see it", async () => {
     scene.at("deepinfra").next(limited({ "retry-after": "7" }));
     const { status, headers } = await scene.chat(tenant.key, { stream: true });
     expect([status, headers.get("retry-after")]).toEqual([200, null]);

@@ -15,9 +15,9 @@ afterAll(() => scene.close());
 
 type Recording = {
   readonly name: string;
-  /** Which of its exchanges, counted from 0. */
+  /** Index of the exchange. */
   readonly at: number;
-  /** Usage as the table of usage figures says it is to be read, written down by hand from the recordings. */
+  /** Expected usage by the usage table, transcribed from the recordings manually. */
   readonly used: Used & { readonly reasoning?: number };
 };
 
@@ -51,28 +51,28 @@ function recorded({ name, at }: Recording): Interaction {
 
 const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 
-/** The recorded request under a name that this gateway has a provider for. */
+/** The recorded request with a model that this gateway has a provider for. */
 function requestOf(interaction: Interaction): Record<string, unknown> {
   return { ...objectOf(interaction.request.json), model: MODEL };
 }
 
-/** What a recording has that is not of the dialect, said as the dialect says it. */
+/** Converts non-standard fields of a recording to the dialect. */
 function inDialect(choices: readonly Json[], form: "delta" | "message", id: string): Json[] {
   return choices.map((choice) => {
-    const { reasoning, ...said } = choice[form];
-    if (reasoning) said.reasoning_content = reasoning;
-    if (Array.isArray(said.content)) {
-      const [first, second] = said.content;
+    const { reasoning, ...message } = choice[form];
+    if (reasoning) message.reasoning_content = reasoning;
+    if (Array.isArray(message.content)) {
+      const [first, second] = message.content;
       const thoughts = first.thinking?.map(({ text }: Json) => text).join("");
-      if (thoughts) said.reasoning_content = thoughts;
-      said.content = (thoughts === undefined ? first : second)?.text ?? "";
+      if (thoughts) message.reasoning_content = thoughts;
+      message.content = (thoughts === undefined ? first : second)?.text ?? "";
     }
-    if (form === "message" && said.tool_calls)
-      said.tool_calls = said.tool_calls.map((call: Json, at: number) => ({
+    if (form === "message" && message.tool_calls)
+      message.tool_calls = message.tool_calls.map((call: Json, at: number) => ({
         ...call,
         id: call.id || `call_${id.slice(-24)}_${at}`,
       }));
-    return { ...choice, [form]: said };
+    return { ...choice, [form]: message };
   });
 }
 
@@ -92,7 +92,7 @@ async function expectBooked(requestId: string, used: Recording["used"]): Promise
   return Number(nanos) / 1e9;
 }
 
-/** What a client that asked for usage gets of a recorded stream: the same, with our id, and usage once, at the end. */
+/** The recorded stream for a client that requested usage: with the gateway's id, and usage once, at the end. */
 function expectedChunks(recording: readonly Json[], id: string, cost: number, output: number): Json[] {
   const last = recording.findLast(({ usage }) => usage != null);
   const usage = { ...last.usage, completion_tokens: output, cost, currency: "EUR" };
@@ -113,7 +113,7 @@ describe("recorded traffic of real providers", () => {
   });
 
   test.each(WHOLE)(
-    "CHAT-01 CHAT-07 $name, exchange $at: the answer is the recorded one but for id, cost and what is not of the dialect",
+    "CHAT-01 CHAT-07 $name, exchange $at: the reply equals the recording except for id, cost and non-standard fields",
     async (recording) => {
       const interaction = recorded(recording);
       const request = requestOf(interaction);
@@ -137,7 +137,7 @@ describe("recorded traffic of real providers", () => {
   );
 
   test.each(STREAMED)(
-    "CHAT-01 CHAT-06 CHAT-07 $name, exchange $at: the stream is the recorded one but for id, usage, cost and what is not of the dialect",
+    "CHAT-01 CHAT-06 CHAT-07 $name, exchange $at: the stream equals the recording except for id, usage, cost and extras",
     async (recording) => {
       const interaction = recorded(recording);
       for (const slices of ["whole", "bytes"]) {
@@ -161,7 +161,7 @@ describe("recorded traffic of real providers", () => {
     ["d1-openai-chat/azure-model-router", { input: 15, output: 78, reasoning: 64 }],
     ["d1-openai-chat/xai-tool-call", { input: 291, cached: 290, output: 222, reasoning: 196 }],
   ])(
-    "CHAT-01 CHAT-07 %s: chunks of a stream that starts with no choices, or counts reasoning apart",
+    "CHAT-01 CHAT-07 %s: chunks of a stream that starts without choices, or counts reasoning separately",
     async (name, used) => {
       const bytes = loadChunks(name);
       scene.at("deepinfra").next({ body: bytes, headers: { "content-type": "text/event-stream" } });
@@ -186,7 +186,7 @@ describe("recorded traffic of real providers", () => {
     expect(hidden.text).not.toMatch(/incorrect|platform\.openai/i);
   });
 
-  test("ERR-02 invented bytes: an error inside a stream, and events with carriage returns and comments", async () => {
+  test("ERR-02 an error inside a stream, and events with carriage returns and comments", async () => {
     const stream = (body: Buffer): Script => ({ body, headers: { "content-type": "text/event-stream" } });
     scene.at("deepinfra").next(stream(loadBytes("synthetic/openai-midstream-error.sse.txt")));
     const broken = await scene.chat(tenant.key, { stream: true });

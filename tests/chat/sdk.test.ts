@@ -16,7 +16,7 @@ import type { Tenant } from "../support/gateway.ts";
 import { costNanos, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script, sse } from "../support/upstream.ts";
 
-/** The official client, told nothing but where the gateway is. */
+/** The official client, configured only with the gateway's URL. */
 let scene: Scene;
 let tenant: Tenant;
 let client: OpenAI;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-const asked: { model: string; messages: OpenAI.ChatCompletionMessageParam[] } = {
+const request: { model: string; messages: OpenAI.ChatCompletionMessageParam[] } = {
   model: MODEL,
   messages: [{ role: "user", content: "Say hello." }],
 };
@@ -65,9 +65,9 @@ const weather = (seen: string[]) => ({
   },
 });
 
-describe("the official client by changing only the base address", () => {
-  test("CHAT-01 create: message, usage, and the id of the request", async () => {
-    const completion = await client.chat.completions.create(asked);
+describe("the official client with only the base URL changed", () => {
+  test("CHAT-01 create: message, usage, and the request id", async () => {
+    const completion = await client.chat.completions.create(request);
     expect(completion.choices[0]?.message.content).toBe("Hello there");
     expect(completion._request_id).toBe(completion.id);
     expect(completion.usage).toMatchObject({
@@ -75,14 +75,14 @@ describe("the official client by changing only the base address", () => {
       cost: Number(costNanos("deepinfra", { input: 11, output: 7 })) / 1e9,
       currency: "EUR",
     });
-    const { response, request_id } = await client.chat.completions.create(asked).withResponse();
+    const { response, request_id } = await client.chat.completions.create(request).withResponse();
     expect(response.headers.get("x-svc-request-id")).toBe(request_id);
   });
 
   test("CHAT-01 CHAT-06 create with a stream, with usage and without", async () => {
     for (const include_usage of [true, false]) {
       const stream = await client.chat.completions.create({
-        ...asked,
+        ...request,
         stream: true,
         stream_options: { include_usage },
       });
@@ -97,7 +97,7 @@ describe("the official client by changing only the base address", () => {
   });
 
   test("CHAT-01 the stream helper: deltas, snapshot, final message and total usage", async () => {
-    const runner = client.chat.completions.stream({ ...asked, stream_options: { include_usage: true } });
+    const runner = client.chat.completions.stream({ ...request, stream_options: { include_usage: true } });
     const deltas: string[] = [];
     runner.on("content", (delta) => deltas.push(delta));
     expect(await runner.finalContent()).toBe("Hello there");
@@ -106,11 +106,11 @@ describe("the official client by changing only the base address", () => {
     expect((await runner.finalChatCompletion()).choices[0]?.finish_reason).toBe("stop");
   });
 
-  test("CHAT-01 a helper that leaves its stream cancels the provider's call", async () => {
+  test("CHAT-01 a helper that aborts its stream cancels the provider's call", async () => {
     const [role = "", word = ""] = chatFrames(["one word"]);
     upstream().next({ frames: [role, word], end: { is: "stall", after: Buffer.byteLength(role + word) } });
     const count = upstream().requests.length;
-    const stream = await client.chat.completions.create({ ...asked, stream: true });
+    const stream = await client.chat.completions.create({ ...request, stream: true });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content === "one word") break;
     expect(await (await upstream().arrived(count + 1)).over).toBe("aborted");
   });
@@ -119,7 +119,7 @@ describe("the official client by changing only the base address", () => {
     upstream().next({ end: { is: "stall", after: "before_headers" } });
     const count = upstream().requests.length;
     const controller = new AbortController();
-    const running = client.chat.completions.create(asked, { signal: controller.signal, maxRetries: 0 });
+    const running = client.chat.completions.create(request, { signal: controller.signal, maxRetries: 0 });
     const received = await upstream().arrived(count + 1);
     controller.abort();
     await expect(running).rejects.toThrow(APIUserAbortError);
@@ -139,8 +139,8 @@ describe("the official client by changing only the base address", () => {
       );
       const tools = [weather(cities)];
       const runner = stream
-        ? client.chat.completions.runTools({ ...asked, tools, stream })
-        : client.chat.completions.runTools({ ...asked, tools });
+        ? client.chat.completions.runTools({ ...request, tools, stream })
+        : client.chat.completions.runTools({ ...request, tools });
       expect(await runner.finalContent()).toBe("It is sunny.");
       expect(cities).toEqual(["Paris"]);
       const second = upstream().requests[count + 1];
@@ -158,10 +158,10 @@ describe("the official client by changing only the base address", () => {
     },
   );
 
-  test("CHAT-01 parse: a schema goes out and a typed value comes back", async () => {
+  test("CHAT-01 parse: a schema is sent and a typed value returned", async () => {
     upstream().next({ json: chatJson({ content: '{"city":"Paris","degrees":21}' }) });
     const format = zodResponseFormat(z.object({ city: z.string(), degrees: z.number() }), "report");
-    const completion = await client.chat.completions.parse({ ...asked, response_format: format });
+    const completion = await client.chat.completions.parse({ ...request, response_format: format });
     expect(completion.choices[0]?.message.parsed).toEqual({ city: "Paris", degrees: 21 });
     expect(upstream().requests.at(-1)?.json).toMatchObject({
       response_format: { type: "json_schema", json_schema: { name: "report", strict: true } },
@@ -190,18 +190,18 @@ describe("errors in the official client", () => {
     throw new Error(`no APIError but ${String(problem)}`);
   }
 
-  test("CHAT-01 ERR-01 each status is its class, with code, type, param and the id of the request", async () => {
+  test("CHAT-01 ERR-01 each status is its error class, with code, type, param and request id", async () => {
     const patient = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key, maxRetries: 0 });
     const stranger = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: "sk_svc_live_nobody", maxRetries: 0 });
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { allowed_models: [MODEL] });
     const ask =
       (body: object = {}) =>
       () =>
-        patient.chat.completions.create({ ...asked, ...body });
+        patient.chat.completions.create({ ...request, ...body });
     const CASES: [() => Promise<unknown>, new (...args: never[]) => APIError, string, string | undefined, Script?][] = [
       [ask({ temperature: 9 }), BadRequestError, "invalid_value", "temperature"],
       [ask({ top_k: 4 }), BadRequestError, "unsupported_parameter", "top_k"],
-      [() => stranger.chat.completions.create(asked), AuthenticationError, "invalid_api_key", undefined],
+      [() => stranger.chat.completions.create(request), AuthenticationError, "invalid_api_key", undefined],
       [ask({ model: "openai/gpt-oss-20b" }), PermissionDeniedError, "model_not_permitted", "model"],
       [ask({ model: "no/such" }), NotFoundError, "model_not_found", "model"],
       [
@@ -225,10 +225,10 @@ describe("errors in the official client", () => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { allowed_models: null });
   });
 
-  test("CHAT-01 ERR-02 an error inside a stream is raised with its message, code and the id of the request", async () => {
+  test("CHAT-01 ERR-02 an error inside a stream is raised with its message, code and request id", async () => {
     upstream().next({ frames: [...chatFrames(["begun"]).slice(0, 2), sse({ error: { message: "boom" } })] });
     const { data: stream, request_id } = await client.chat.completions
-      .create({ ...asked, stream: true })
+      .create({ ...request, stream: true })
       .withResponse();
     let text = "";
     const problem = await thrownBy(async () => {
@@ -243,16 +243,16 @@ describe("errors in the official client", () => {
   test("CHAT-01 ERR-05 402 is not retried by the client", async () => {
     const poor = await scene.gateway.tenant({ credit: "0" });
     const penniless = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: poor.key });
-    const problem = await thrownBy(() => penniless.chat.completions.create(asked));
+    const problem = await thrownBy(() => penniless.chat.completions.create(request));
     expect([problem.status, problem.code, problem.type]).toEqual([402, "insufficient_credits", "billing_error"]);
     expect(await scene.rows(poor)).toHaveLength(1);
   });
 
-  test("CHAT-01 a failure that passes is retried by the client, and billed once", async () => {
+  test("CHAT-01 a temporary failure is retried by the client and billed once", async () => {
     const payer = await scene.gateway.tenant();
     const retrying = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: payer.key });
     upstream().next({ status: 429, json: {} });
-    const completion = await retrying.chat.completions.create(asked);
+    const completion = await retrying.chat.completions.create(request);
     expect(completion.choices[0]?.message.content).toBe("Hello there");
     expect((await scene.rows(payer)).map((row) => row.status)).toEqual([200, 429]);
     expect(await scene.charges(payer)).toHaveLength(1);

@@ -18,7 +18,7 @@ afterAll(() => scene.close());
 
 const MIB = 1024 * 1024;
 
-/** A stream without end, and how much of it was asked for so far. */
+/** An endless stream, and how much of it was read so far. */
 function fountain(wordBytes: number) {
   const [role = "", word = ""] = chatFrames(["w".repeat(wordBytes)]);
   const drawn = { bytes: 0 };
@@ -32,7 +32,7 @@ function fountain(wordBytes: number) {
   return { drawn, frames: frames() };
 }
 
-/** Resolves with the amount once nothing more has been drawn for a while. */
+/** Resolves with the amount once reading has paused. */
 async function still(drawn: { readonly bytes: number }): Promise<number> {
   for (;;) {
     const before = drawn.bytes;
@@ -42,7 +42,7 @@ async function still(drawn: { readonly bytes: number }): Promise<number> {
 }
 
 describe("a client that does not read", () => {
-  test("the provider is held back, memory stays small, and reading lets it flow again", async () => {
+  test("backpressure reaches the provider, memory stays small, and reading resumes the flow", async () => {
     const READERS = 8;
     const before = heldBytes();
     const fountains = Array.from({ length: READERS }, () => fountain(64 * 1024));
@@ -52,7 +52,7 @@ describe("a client that does not read", () => {
       opens.push(await openChat(scene.gateway.url, tenant.key, chatBody({ stream: true }), "unread"));
     }
     const amounts = await Promise.all(fountains.map(({ drawn }) => still(drawn)));
-    // What is drawn lies in the sockets of the system, of which there are two for each stream.
+    // What was read is in the system's socket buffers, two for each stream.
     for (const amount of amounts) expect(amount).toBeLessThan(24 * MIB);
     expect(heldBytes() - before).toBeLessThan(READERS * 16 * MIB);
     const [first] = opens;
@@ -64,7 +64,7 @@ describe("a client that does not read", () => {
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
   });
 
-  test("BILL-02 CHAT-09 it is not waited for longer than any request may take: the provider is let go, and what it was sent is charged", async () => {
+  test("BILL-02 CHAT-09 it is ended at the request timeout: the call is cancelled, and what was sent is charged", async () => {
     const folder = changedCatalogue({ deepinfra: (facts) => Object.assign(facts, { quirks: ["bills-on"] }) });
     const env = { GATEWAY_REQUEST_TIMEOUT_MS: "700", GATEWAY_CATALOGUE_DIR: folder };
     const brief = await openScene(["deepinfra"], env);
@@ -77,11 +77,11 @@ describe("a client that does not read", () => {
       expect(row).toMatchObject({ status: 499, error_code: "client_disconnected", usage: { estimated: true } });
       expect(await brief.wallet(reader)).toMatchObject({ held: "0.00" });
       expect(await brief.charges(reader)).toHaveLength(1);
-      // Who reads on after all is told why it ends.
+      // A client that resumes reading gets the reason.
       let last = "";
       for await (const chunk of open.response) last = `${last}${chunk}`.slice(-2000);
       expect(last).toContain('"code":"upstream_timeout"');
-      // Nor is a provider that bills on heard for longer once its client has left.
+      // A provider that bills after a cancel is not read for longer either once the client has left.
       const frames = chatFrames(["Hello"]).slice(0, 2);
       brief.at("deepinfra").next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
       const left = await openChat(brief.gateway.url, reader.key, chatBody({ stream: true }));

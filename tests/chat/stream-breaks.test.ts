@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** A stream that has said "begun" and then breaks in the given way. */
+/** A stream that has sent "begun" and then breaks in the given way. */
 const begun = chatFrames(["begun"]).slice(0, 2);
 const begunBytes = Buffer.byteLength(begun.join(""));
 
@@ -46,7 +46,7 @@ async function expectHonestEnd(answer: Called, why: RegExp, code = "upstream_err
   expect((await scene.wallet(tenant)).held).toBe("0.00");
 }
 
-describe("a stream that breaks after the model has spoken", () => {
+describe("a stream that breaks after the first content", () => {
   const cutAfter = (how: "fin" | "rst") => ({ is: "cut", after: begunBytes + 6, how }) as const;
   const oversized = "x".repeat(17 * 1024 * 1024);
   const CASES: readonly (readonly [string, RegExp, Script])[] = [
@@ -68,22 +68,22 @@ describe("a stream that breaks after the model has spoken", () => {
   ];
 
   test.each(CASES)(
-    "ERR-02 BILL-02 %s: an error frame with the request's id, no [DONE], no charge",
+    "ERR-02 BILL-02 %s: an error frame with the request id, no [DONE], no charge",
     async (_, why, script) => {
       const before = scene.at("ovhcloud").requests.length;
       const answer = await brokenBy(script);
       await expectHonestEnd(answer, why);
-      // ROUTE-04: nothing is tried once the client has seen content.
+      // ROUTE-04: no failover once the client has seen content.
       expect(scene.at("ovhcloud").requests.length).toBe(before);
     },
   );
 
-  test("ERR-07 BILL-02 it falls silent: the error frame and the row say that it was a timeout, and nothing is charged", async () => {
+  test("ERR-07 BILL-02 silence: the error frame and the row report a timeout, and nothing is charged", async () => {
     const answer = await brokenBy({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
     await expectHonestEnd(answer, /^timeout/, "upstream_timeout");
   });
 
-  test("ERR-02 what the provider said went wrong is not shown: it may hold secrets of the operator", async () => {
+  test("ERR-02 the provider's error message is not shown: it may contain secrets of the operator", async () => {
     const answer = await brokenBy({
       frames: [...begun, sse({ error: { message: "key sk-canary-123456789 of org-77 is out of quota", code: 402 } })],
     });
@@ -91,7 +91,7 @@ describe("a stream that breaks after the model has spoken", () => {
     await expectHonestEnd(answer, /402/);
   });
 
-  test("ERR-02 the connection to a provider that falls silent or sends garbage is given up", async () => {
+  test("ERR-02 the connection to a provider that is silent or sends garbage is closed", async () => {
     const upstream = scene.at("deepinfra");
     upstream.next({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
     const count = upstream.requests.length;
@@ -103,7 +103,7 @@ describe("a stream that breaks after the model has spoken", () => {
     expect(await (await upstream.arrived(count + 2)).over).toBe("aborted");
   });
 
-  test("ERR-02 a provider that talks on after its end marker is cut off, and the answer stays whole", async () => {
+  test("ERR-02 a provider that sends after its end marker is cut off, and the reply stays complete", async () => {
     const upstream = scene.at("deepinfra");
     const count = upstream.requests.length;
     upstream.next({ frames: talkingOn() });
@@ -118,11 +118,11 @@ function* talkingOn(): Generator<string> {
   for (;;) yield sse({ choices: [], more: "x".repeat(4096) });
 }
 
-test("ROUTE-04 ERR-07 a stream that never gets to the point is given up after a while, and the next endpoint is asked", async () => {
+test("ROUTE-04 ERR-07 a stream without content is ended after a limit, and the next endpoint is called", async () => {
   const role = { index: 0, delta: { role: "assistant" }, finish_reason: null };
   let frames = 0;
   const endless = function* () {
-    // It has an end all the same, so that a gateway that keeps everything fails here instead of dying.
+    // It is finite, so that a gateway that buffers everything fails here instead of crashing.
     while (frames < 400) {
       frames += 1;
       yield sse({ id: "x", object: "chat.completion.chunk", choices: [role], padding: "p".repeat(65_536) });
@@ -140,7 +140,7 @@ test("ROUTE-04 ERR-07 a stream that never gets to the point is given up after a 
   });
 });
 
-describe("the gateway's own limit for a request", () => {
+describe("the request timeout", () => {
   let brief: Scene;
   beforeAll(async () => {
     brief = await openScene(["deepinfra"], { GATEWAY_REQUEST_TIMEOUT_MS: "500", GATEWAY_ASIDE_FAILURES: "1" });
@@ -149,7 +149,7 @@ describe("the gateway's own limit for a request", () => {
 
   const TIME_UP = { outcome: "stop", reason: "the time of the request was up", maybe_accepted: true };
 
-  test("ERR-02 BILL-02 cuts a stream: it is told as that and not as the provider's failure, is free, and sets nobody aside", async () => {
+  test("ERR-02 BILL-02 cuts a stream: reported as the gateway's timeout, free, and no circuit opens", async () => {
     const reader = await brief.gateway.tenant();
     brief.at("deepinfra").next({ frames: [...begun, { data: "data: ", afterMs: 60_000 }] });
     const answer = await brief.chat(reader.key, { stream: true });
@@ -165,7 +165,7 @@ describe("the gateway's own limit for a request", () => {
     expect(data).toContainEqual(expect.objectContaining({ id: row.endpoint, failed: 0 }));
   });
 
-  test("ERR-07 BILL-02 ends a whole answer in 504, and the log says why", async () => {
+  test("ERR-07 BILL-02 ends a whole reply with 504, and the log has the reason", async () => {
     const reader = await brief.gateway.tenant();
     brief.at("deepinfra").next({ frames: [{ data: "", afterMs: 60_000 }] });
     const { status, body } = await brief.chat(reader.key);
@@ -175,7 +175,7 @@ describe("the gateway's own limit for a request", () => {
   });
 });
 
-test("ROUTE-05 a provider that wants to be left alone for a while says so in the middle of a stream as well", async () => {
+test("ROUTE-05 a retry delay in the middle of a stream is honoured too", async () => {
   const strict = await openScene(["deepinfra"], { GATEWAY_ASIDE_FAILURES: "9" });
   try {
     const reader = await strict.gateway.tenant();

@@ -19,7 +19,7 @@ const lastCost = async () => {
 };
 
 describe("a stream", () => {
-  test("CHAT-01 every frame is the provider's own but for its id, and the stream ends with [DONE]", async () => {
+  test("CHAT-01 every frame is the provider's own except for its id, and the stream ends with [DONE]", async () => {
     const frames = chatFrames(["Grüße", " \u{1F600}", { reasoning_content: "hm" }]);
     deepinfra().next({ frames });
     const answer = await scene.chat(tenant.key, { stream: true });
@@ -31,7 +31,7 @@ describe("a stream", () => {
     expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
   });
 
-  test("CHAT-01 ids of tool calls and an id inside the text stay as they are", async () => {
+  test("CHAT-01 ids of tool calls and an id inside the text stay unchanged", async () => {
     const call = (index: number, more: object) => ({ tool_calls: [{ index, ...more }] });
     const pieces = [
       call(0, { id: "chatcmpl-upstream1", type: "function", function: { name: "f", arguments: "" } }),
@@ -50,7 +50,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("CHAT-01 what the model says goes on at once: the first words are there while the provider has not gone on", async () => {
+  test("CHAT-01 content is forwarded at once: the first text arrives before the provider continues", async () => {
     const [role = "", first = ""] = chatFrames(["first"]);
     deepinfra().next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
     const open = await scene.open(tenant.key, { stream: true });
@@ -74,14 +74,14 @@ describe("a stream", () => {
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
   });
 
-  test("CHAT-01 what a provider sends after its end marker goes to nobody", async () => {
+  test("CHAT-01 what a provider sends after its end marker is discarded", async () => {
     deepinfra().next({ frames: [...chatFrames(["whole"]), sse({ choices: [], late: true }), "data: [DONE]\n\n"] });
     const { text } = await scene.chat(tenant.key, { stream: true });
     expect(text).not.toContain("late");
     expect(eventsOf(text).filter((data) => data === "[DONE]")).toHaveLength(1);
   });
 
-  test("CHAT-01 a server that says why the model stopped and forgets its end marker: the stream is whole", async () => {
+  test("CHAT-01 a finish reason without an end marker completes the stream", async () => {
     const before = (await scene.charges(tenant)).length;
     deepinfra().next({ frames: chatFrames(["all of it"], { done: "missing", usage: "asked" }) });
     const { text } = await scene.chat(tenant.key, { stream: true });
@@ -89,7 +89,7 @@ describe("a stream", () => {
     expect(await scene.charges(tenant)).toHaveLength(before + 1);
   });
 
-  test("CHAT-01 an answer without a word, only a reason to stop, is an answer", async () => {
+  test("CHAT-01 an empty reply with only a finish reason is valid", async () => {
     deepinfra().next({ frames: chatFrames([], { finish: "content_filter", usage: "asked" }) });
     const { text, status } = await scene.chat(tenant.key, { stream: true });
     expect(status).toBe(200);
@@ -98,7 +98,7 @@ describe("a stream", () => {
 });
 
 describe("usage in a stream", () => {
-  test("CHAT-06 usage is asked of the provider although the client did not, and reaches the ledger but not the client", async () => {
+  test("CHAT-06 usage is always requested from the provider, billed, and hidden from a client that did not request it", async () => {
     const { text, headers } = await scene.chat(tenant.key, { stream: true });
     expect(deepinfra().requests.at(-1)?.json).toMatchObject({ stream_options: { include_usage: true } });
     for (const chunk of chunksOf(text)) {
@@ -111,13 +111,13 @@ describe("usage in a stream", () => {
     expect(await lastCost()).toBe(nanosOf(row.cost));
   });
 
-  test("CHAT-06 asked for and declined is the same as not asked for", async () => {
+  test("CHAT-06 include_usage false is the same as absent", async () => {
     const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: false } });
     expect(deepinfra().requests.at(-1)?.json).toMatchObject({ stream_options: { include_usage: true } });
     expect(chunksOf(text).every(({ choices }) => choices.length > 0)).toBe(true);
   });
 
-  test("CHAT-06 CHAT-07 asked for, the last frame before [DONE] carries usage with cost and currency, equal to the ledger", async () => {
+  test("CHAT-06 CHAT-07 if requested, the last frame before [DONE] has usage with cost and currency, equal to the ledger", async () => {
     const { text, headers } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
     const events = eventsOf(text);
     const [last] = chunksOf(`data: ${events.at(-2)}\n\n`);
@@ -127,7 +127,7 @@ describe("usage in a stream", () => {
     expect(await lastCost()).toBe(nanos);
   });
 
-  test("CHAT-06 figures that come beside content are held back until the end, and come once", async () => {
+  test("CHAT-06 usage beside content is held back until the end and sent once", async () => {
     const chunk = (delta: object, finish: string | null, usage?: object) =>
       sse({
         id: "c",
@@ -142,19 +142,19 @@ describe("usage in a stream", () => {
       chunk({ content: "lo" }, "stop", { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }),
       "data: [DONE]\n\n",
     ];
-    for (const asked of [true, false]) {
+    for (const include of [true, false]) {
       deepinfra().next({ frames });
-      const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: asked } });
+      const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: include } });
       const chunks = chunksOf(text);
       expect(contentOf(text)).toBe("Hello");
       const withUsage = chunks.filter(({ usage }) => usage != null);
-      expect(withUsage.map(({ usage }) => usage.completion_tokens)).toEqual(asked ? [2] : []);
-      // The last figures count: cumulative ones are never added up.
+      expect(withUsage.map(({ usage }) => usage.completion_tokens)).toEqual(include ? [2] : []);
+      // The last usage counts: cumulative values are never added up.
       expect(await lastCost()).toBe(costNanos("deepinfra", { input: 5, output: 2 }));
     }
   });
 
-  test("CHAT-07 a stream without usage: what the client is shown is the gateway's own count, as charged", async () => {
+  test("CHAT-07 a stream without usage: the client gets the gateway's own count, as charged", async () => {
     deepinfra().next({ frames: chatFrames(["12345678", "12345678"]) });
     const { text, headers } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
     const { usage, choices } = chunksOf(text).at(-1);

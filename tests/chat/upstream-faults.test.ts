@@ -4,7 +4,7 @@ import type { Tenant } from "../support/gateway.ts";
 import { credentialOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, type ReplySource, type Script, unusedPort } from "../support/upstream.ts";
 
-/** Two providers: what the first does wrong the second makes good, and when both do it nothing is left. */
+/** Two providers: the second serves what the first fails; if both fail, no endpoint is left. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -20,7 +20,7 @@ const frames = chatFrames(["never seen"]);
 type Fault = readonly [what: string, script: Script, forms?: readonly boolean[]];
 const BOTH = [false, true];
 
-/** Answers that are none; the last column says whether they are asked for whole, as a stream or both. */
+/** Invalid responses; the last column selects whole, streamed or both requests. */
 const NO_ANSWERS: readonly Fault[] = [
   ["a connection reset before the headers", { end: { is: "cut", after: "before_headers", how: "rst" } }],
   ["a connection closed before the headers", { end: { is: "cut", after: "before_headers", how: "fin" } }],
@@ -56,7 +56,7 @@ function* endless(): Generator<string> {
 
 for (const [what, script, forms = BOTH] of NO_ANSWERS) {
   describe(what, () => {
-    test("ERR-07 ROUTE-04 the next endpoint answers in its place", async () => {
+    test("ERR-07 ROUTE-04 the next endpoint answers instead", async () => {
       for (const stream of forms) {
         scene.at("deepinfra").next(script);
         const { status, headers, text } = await scene.chat(tenant.key, { stream });
@@ -67,7 +67,7 @@ for (const [what, script, forms = BOTH] of NO_ANSWERS) {
       }
     });
 
-    test("ERR-07 BILL-02 when no endpoint is left it is 502 upstream_error, free of charge", async () => {
+    test("ERR-07 BILL-02 if no endpoint is left: 502 upstream_error, free of charge", async () => {
       for (const stream of forms) {
         const caller = await scene.gateway.tenant();
         for (const provider of ["deepinfra", "ovhcloud"] as const) scene.at(provider).next(script);
@@ -84,8 +84,8 @@ for (const [what, script, forms = BOTH] of NO_ANSWERS) {
   });
 }
 
-describe("answers that look odd and are good", () => {
-  test("ERR-07 informational answers before the real one are passed over", async () => {
+describe("unusual but valid responses", () => {
+  test("ERR-07 informational responses before the final one are skipped", async () => {
     const body = JSON.stringify(chatJson({ content: "after all" }));
     const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`;
     const early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n";
@@ -95,7 +95,7 @@ describe("answers that look odd and are good", () => {
     expect(got.choices[0].message.content).toBe("after all");
   });
 
-  test("ERR-07 an answer whose length is told by closing is taken when it is whole JSON", async () => {
+  test("ERR-07 a response delimited by close is accepted if its JSON is complete", async () => {
     scene.at("deepinfra").next({ json: chatJson({ content: "to the end" }), framing: "close" });
     const { body, headers } = await scene.chat(tenant.key);
     expect(headers.get("x-svc-provider")).toBe("deepinfra");
@@ -103,7 +103,7 @@ describe("answers that look odd and are good", () => {
   });
 });
 
-describe("providers that cannot be reached or do not answer in time", () => {
+describe("providers that are unreachable or too slow", () => {
   test("ERR-07 a refused connection: the next endpoint, then 502", async () => {
     const nowhere = `http://127.0.0.1:${await unusedPort()}/v1`;
     const one = await openScene(["ovhcloud"], {
@@ -125,7 +125,7 @@ describe("providers that cannot be reached or do not answer in time", () => {
     }
   });
 
-  test("ERR-07 ROUTE-04 silence, wherever it begins: the next endpoint, then 504 upstream_timeout, and the connections are given up", async () => {
+  test("ERR-07 ROUTE-04 silence at any point: the next endpoint, then 504 upstream_timeout, and the connections are closed", async () => {
     const preamble = Buffer.byteLength(frames[0] ?? "");
     const SILENT: readonly Fault[] = [
       ["no headers", { end: { is: "stall", after: "before_headers" } }],
@@ -140,7 +140,7 @@ describe("providers that cannot be reached or do not answer in time", () => {
     });
     try {
       const caller = await one.gateway.tenant();
-      // All at once, because each waits: the seed of a request says which silence it meets.
+      // Concurrently, because each waits: the seed of a request selects its silence.
       const silence: ReplySource = ({ json }) => SILENT[Number(isJsonObject(json) ? json["seed"] : 0)]?.[1] ?? {};
       for (const provider of ["deepinfra", "ovhcloud"] as const) one.at(provider).always(silence);
       const calls = SILENT.flatMap(([, , forms = BOTH], seed) => forms.map((stream) => ({ seed, stream })));
@@ -163,14 +163,14 @@ describe("providers that cannot be reached or do not answer in time", () => {
     }
   });
 
-  test("ERR-07 the time of a request is limited in all: what drips on is given up, whole or streamed", async () => {
+  test("ERR-07 the total time of a request is limited: a trickling response is ended, whole or streamed", async () => {
     const one = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_REQUEST_TIMEOUT_MS: "500" });
     try {
       const caller = await one.gateway.tenant();
       one.at("deepinfra").next({ body: JSON.stringify(chatJson()), end: { is: "stall", after: 20 } });
       const whole = await one.chat(caller.key);
       expect([whole.status, whole.body.error.code]).toEqual([504, "upstream_timeout"]);
-      // The time was up: there is none left for another endpoint.
+      // No time is left for another endpoint.
       expect(one.at("ovhcloud").requests).toHaveLength(0);
       one.at("deepinfra").next({ frames: dripping(), betweenFramesMs: 20 });
       const streamed = await one.chat(caller.key, { stream: true });
@@ -191,7 +191,7 @@ function* dripping(): Generator<string> {
 }
 
 describe("secrets of the operator", () => {
-  test("ERR-07 ERR-09 no failure of a provider shows the operator's credential, an address or a stack", async () => {
+  test("ERR-07 ERR-09 no provider failure shows the operator's credential, an address or a stack", async () => {
     const leak = {
       error: {
         message: `Authorization: Bearer ${credentialOf("deepinfra")} failed at http://10.1.2.3/v1?key=${credentialOf("deepinfra")}`,

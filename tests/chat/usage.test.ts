@@ -18,7 +18,7 @@ beforeEach(async () => {
 const TEXT = "w".repeat(80);
 const COUNTED = 20;
 
-/** One answer with these figures, whole or streamed: what the client saw, the row, and what the ledger took. */
+/** One reply with this usage, whole or streamed: what the client saw, the row, and the ledger's charge. */
 async function answeredWith(usage: unknown, stream: boolean, content = TEXT, more: object = {}) {
   scene.at("deepinfra").next(
     stream
@@ -43,7 +43,7 @@ async function answeredWith(usage: unknown, stream: boolean, content = TEXT, mor
 describe.each([
   ["whole", false],
   ["streamed", true],
-])("figures of a provider, %s", (_, stream) => {
+])("usage of a provider, %s", (_, stream) => {
   test("BILL-02 zero is zero: kept, shown, and free", async () => {
     const { shown, row, nanos } = await answeredWith(
       { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
@@ -83,24 +83,21 @@ describe.each([
       "more reasoning than output",
       { prompt_tokens: 12, completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 6 } },
     ],
-  ])(
-    "BILL-02 CHAT-07 %s: the gateway counts, says so, shows it, and charges no more than it held",
-    async (_, usage) => {
-      const { shown, row, nanos } = await answeredWith(usage, stream);
-      expect(row.usage).toMatchObject({ output_tokens: COUNTED, estimated: true });
-      expect(shown).toMatchObject({
-        prompt_tokens: row.usage.input_tokens,
-        completion_tokens: COUNTED,
-        total_tokens: row.usage.input_tokens + COUNTED,
-        prompt_tokens_details: { cached_tokens: 0 },
-        completion_tokens_details: { reasoning_tokens: 0 },
-        currency: "EUR",
-      });
-      expect(nanos).toBe(costNanos("deepinfra", { input: row.usage.input_tokens, output: COUNTED }));
-      expect(shown.cost).toBe(Number(nanos) / 1e9);
-      expect(nanosOf(row.cost)).toBe(nanos);
-    },
-  );
+  ])("BILL-02 CHAT-07 %s: the gateway counts, marks and shows it, and charges at most the hold", async (_, usage) => {
+    const { shown, row, nanos } = await answeredWith(usage, stream);
+    expect(row.usage).toMatchObject({ output_tokens: COUNTED, estimated: true });
+    expect(shown).toMatchObject({
+      prompt_tokens: row.usage.input_tokens,
+      completion_tokens: COUNTED,
+      total_tokens: row.usage.input_tokens + COUNTED,
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+      currency: "EUR",
+    });
+    expect(nanos).toBe(costNanos("deepinfra", { input: row.usage.input_tokens, output: COUNTED }));
+    expect(shown.cost).toBe(Number(nanos) / 1e9);
+    expect(nanosOf(row.cost)).toBe(nanos);
+  });
 
   test.each([
     ["cannot be true", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }, "impossible"],
@@ -108,7 +105,7 @@ describe.each([
     ["are no numbers", { prompt_tokens: "12", completion_tokens: 5, total_tokens: 17 }, "none"],
     ["are negative", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }, "impossible"],
     ["are fractions", { prompt_tokens: 12, completion_tokens: 5.5, total_tokens: 17.5 }, "impossible"],
-  ])("BILL-02 OPS-02 figures that %s are counted for the operator, by provider and reason", async (_, usage, why) => {
+  ])("BILL-02 OPS-02 usage that %s is counted for the operator, by provider and reason", async (_, usage, why) => {
     const replaced = (...labels: readonly string[]) => metricSum(scene, "gateway_figures_replaced_total", ...labels);
     const [all, such] = [await replaced(), await replaced('provider="deepinfra"', `why="${why}"`)];
     const { row, nanos } = await answeredWith(usage, stream);
@@ -118,8 +115,8 @@ describe.each([
     expect(await replaced()).toBe(all + 1);
   });
 
-  test("BILL-03 a count of the gateway's own never charges beyond the hold", async () => {
-    // A provider that was told to stop at 100 tokens and sends a hundred times as much, without figures.
+  test("BILL-03 an estimate of the gateway never exceeds the hold", async () => {
+    // A provider that ignores a limit of 100 tokens and sends a hundred times as much, without usage.
     const { nanos, row } = await answeredWith(undefined, stream, "w".repeat(40_000));
     expect(row.usage).toMatchObject({ output_tokens: 10_000, estimated: true });
     const stated = costNanos("deepinfra", { input: 0, output: 100 });
@@ -127,7 +124,7 @@ describe.each([
     expect(nanos).toBeLessThan(2n * stated);
   });
 
-  test("BILL-03 figures of the provider are charged as they are, beyond the hold too", async () => {
+  test("BILL-03 usage of the provider is charged as reported, also above the hold", async () => {
     const { nanos } = await answeredWith({ prompt_tokens: 1000, completion_tokens: 5000, total_tokens: 6000 }, stream);
     expect(nanos).toBe(costNanos("deepinfra", { input: 1000, output: 5000 }));
   });
@@ -162,16 +159,16 @@ describe.each([
       { prompt_tokens_details: { cached_tokens: 2000, cache_creation_input_tokens: 7000 } },
       { cached: 2000, written: 7000 },
     ],
-  ])("BILL-05 tokens of a cache %s have their own price", async (_, told, used) => {
+  ])("BILL-05 cache %s tokens have their own price", async (_, details, used) => {
     const model = "minimax/minimax-m2.5";
-    const wire = { prompt_tokens: 10_000, completion_tokens: 100, total_tokens: 10_100, ...told };
+    const wire = { prompt_tokens: 10_000, completion_tokens: 100, total_tokens: 10_100, ...details };
     const { shown, row, nanos } = await answeredWith(wire, stream, TEXT, { model });
     expect(row.usage).toMatchObject({ input_tokens: 10_000, cached_tokens: used.cached, estimated: false });
     expect(shown).toMatchObject({ prompt_tokens: 10_000, prompt_tokens_details: { cached_tokens: used.cached } });
     expect(nanos).toBe(costNanos("deepinfra", { input: 10_000, output: 100, ...used }, "EUR", model));
   });
 
-  test("CHAT-07 a server that leaves reasoning out of its output tokens: it is counted, shown and charged", async () => {
+  test("CHAT-07 a server that excludes reasoning from its output tokens: it is counted, shown and charged", async () => {
     const wire = {
       prompt_tokens: 291,
       completion_tokens: 26,
@@ -187,7 +184,7 @@ describe.each([
   });
 });
 
-describe("figures that come more than once", () => {
+describe("repeated usage", () => {
   const figured = (figures: readonly (object | null | undefined)[]) =>
     figures.map((usage, at) =>
       sse({
@@ -206,7 +203,7 @@ describe("figures that come more than once", () => {
     ["followed by null", [output(6), null, null], 6],
     ["followed by nothing", [output(6), undefined], 6],
     ["followed by garbage", [output(8), { prompt_tokens: -1, completion_tokens: -1 }], 8],
-  ])("BILL-02 %s: the last good ones count, once", async (_, figures, tokens) => {
+  ])("BILL-02 %s: the last valid one counts, once", async (_, figures, tokens) => {
     scene.at("deepinfra").next({ frames: [...figured(figures), "data: [DONE]\n\n"] });
     const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
     const [row] = await scene.rows(tenant);

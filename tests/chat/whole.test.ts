@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** What the cheapest provider received last. */
+/** The last request of the cheapest provider. */
 const received = () => scene.at("deepinfra").requests.at(-1);
 
-describe("a whole answer", () => {
-  test("CHAT-01 it is what the provider wrote, but for its id and the cost beside its usage", async () => {
+describe("a whole reply", () => {
+  test("CHAT-01 it is the provider's, except for its id and the cost beside its usage", async () => {
     const written = chatJson({
       content: "Grüße, 世界 \u{1F600}",
       provider_extra: { nested: [1, { deep: null }], big: 12345678901234567n.toString() },
@@ -31,7 +31,7 @@ describe("a whole answer", () => {
     expect(usage).toEqual(UPSTREAM_USAGE);
   });
 
-  test("CHAT-01 numbers that JavaScript cannot hold, escapes and spacing survive on the way back", async () => {
+  test("CHAT-01 numbers beyond JavaScript's precision, escapes and spacing survive in the reply", async () => {
     const text = `{ "id" : "x", "object":"chat.completion", "created":1, "model":"m", "big":9007199254740993, "choices":[{"index":0,"message":{"role":"assistant","content":"\\u00fc\\/ok"},"finish_reason":"stop"}] , "usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`;
     scene.at("deepinfra").next({ body: text, headers: { "content-type": "application/json" } });
     const answer = await scene.chat(tenant.key);
@@ -40,7 +40,7 @@ describe("a whole answer", () => {
     expect(answer.body.id).toBe(answer.headers.get("x-svc-request-id"));
   });
 
-  test("CHAT-07 usage carries tokens, details, cost and currency, and the cost is what the ledger took", async () => {
+  test("CHAT-07 usage has tokens, details, cost and currency, and the cost equals the ledger's charge", async () => {
     const usage = {
       prompt_tokens: 1200,
       completion_tokens: 345,
@@ -66,7 +66,7 @@ describe("a whole answer", () => {
     });
   });
 
-  test("CHAT-07 a provider that reports no usage: the gateway's own count is shown, and is what was charged", async () => {
+  test("CHAT-07 a provider without usage: the gateway's own count is shown and charged", async () => {
     const { usage: _, ...silent } = chatJson({ content: "x".repeat(400) });
     scene.at("deepinfra").next({ json: silent });
     const payer = await scene.gateway.tenant({ credit: "5" });
@@ -81,16 +81,16 @@ describe("a whole answer", () => {
   });
 });
 
-describe("what the provider receives", () => {
-  test("CHAT-01 the client's bytes but for the model's name: spacing, escapes, order and unknown fields inside messages", async () => {
+describe("the provider's request", () => {
+  test("CHAT-01 the client's bytes except for the model: spacing, escapes, order and unknown fields inside messages", async () => {
     const body = `{ "messages" : [ {"role":"user", "content":"\\u0041\\/b ü \\ud83d\\ude00","x_own":{"b":1,"a":[9007199254740993, 1.10, -0.0, 1e+2]}} ,\n\t{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{ \\"a\\": 1 }"},"x_own":{"signature":"c2ln"}}],"reasoning_content":"hm"},{"role":"tool","tool_call_id":"call_1","content":"42","x_mark":{"type":"ephemeral"}} ],\r\n "model":"${MODEL}", "tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"constructor":{"type":"string"}},"additionalProperties":false}}}],"temperature" :0.70 }\n`;
     const { status } = await scene.chat(tenant.key, body);
     expect(status).toBe(200);
-    // deepinfra calls this model by the same name, so nothing differs at all.
+    // deepinfra has the same name for this model, so nothing differs.
     expect(received()?.raw.toString()).toBe(body);
   });
 
-  test("CHAT-01 the model is called by the provider's own name for it", async () => {
+  test("CHAT-01 the model has the provider's own name", async () => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L3" });
     const body = JSON.stringify(chatBody({ seed: 7 }));
     const { status } = await scene.chat(tenant.key, body);
@@ -100,7 +100,7 @@ describe("what the provider receives", () => {
     expect(raw).toBe(body.replace(JSON.stringify(MODEL), '"gpt-oss-120b"'));
   });
 
-  test("CHAT-01 fields meant for the gateway alone are taken out, wherever they stand", async () => {
+  test("CHAT-01 routing hints are removed at any position", async () => {
     const messages = [{ role: "user", content: "session_id cost_tier" }];
     const { status } = await scene.chat(
       tenant.key,
@@ -110,7 +110,7 @@ describe("what the provider receives", () => {
     expect(received()?.raw.toString()).toBe(JSON.stringify({ model: MODEL, messages, seed: 3 }));
   });
 
-  test("CHAT-11 max_completion_tokens and max_tokens limit alike, and the hold is the same", async () => {
+  test("CHAT-11 max_completion_tokens and max_tokens limit alike, with the same hold", async () => {
     const holds: string[] = [];
     for (const field of ["max_tokens", "max_completion_tokens"]) {
       const { status } = await scene.chat(tenant.key, { [field]: 77 });
@@ -120,7 +120,7 @@ describe("what the provider receives", () => {
       const refused = await scene.chat(poor.key, { [field]: 77 });
       expect(refused.status).toBe(402);
       holds.push(/reserves ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "");
-      // Either field can be beyond what every endpoint writes.
+      // Either field can exceed the output limit of every endpoint.
       const { status: tooMuch, body } = await scene.chat(tenant.key, { [field]: 9_999_999 });
       expect([tooMuch, body.error.code]).toEqual([400, "invalid_value"]);
     }
@@ -138,7 +138,7 @@ describe("what the provider receives", () => {
     expect(scene.at("deepinfra").requests.length).toBe(before);
   });
 
-  test("CHAT-01 it gets the operator's credential and nothing of the caller's own headers", async () => {
+  test("CHAT-01 it has the operator's credential and none of the caller's headers", async () => {
     const { status } = await scene.chat(
       tenant.key,
       {},
@@ -160,7 +160,7 @@ describe("what the provider receives", () => {
       expect(all).not.toContain(mark);
   });
 
-  test("CHAT-01 a body of many megabytes with images reaches a model that sees, byte for byte", async () => {
+  test("CHAT-01 a body of many megabytes with images reaches a vision model, byte for byte", async () => {
     const picture = `data:image/png;base64,${"iVBORw0KGgo".repeat(800_000)}`;
     const body = JSON.stringify({
       model: "mistral/mistral-small-2506",
@@ -183,7 +183,7 @@ describe("what the provider receives", () => {
     expect(raw === sent).toBe(true);
   });
 
-  test("CHAT-01 the upstream's id is in no answer", async () => {
+  test("CHAT-01 the upstream's id is in no response", async () => {
     const { text } = await scene.chat(tenant.key);
     const streamed = await scene.chat(tenant.key, { stream: true });
     expect(text + streamed.text).not.toContain(UPSTREAM_ID);

@@ -55,7 +55,7 @@ describe.each(TURNS)("Claude Code's %s turn", (_which, turns) => {
     ["chat completions", D1],
     ["Gemini", D3],
     ["Converse", D4],
-  ])("MSG-02 is answered by a model behind %s, with a tool of the client called", async (_name, column) => {
+  ])("MSG-02 is answered by a model behind %s, with a call of a client tool", async (_name, column) => {
     const upstream = scene.at(column.provider);
     for (const bodyOf of [claudeCodePlainBody, claudeCodeBudgetBody]) {
       upstream.next(column.streamed({ text: "I look.", calls: [CALL] }));
@@ -68,7 +68,7 @@ describe.each(TURNS)("Claude Code's %s turn", (_which, turns) => {
       const json = events.map(({ delta }) => delta?.partial_json ?? "").join("");
       expect(JSON.parse(json)).toEqual(CALL.input);
       expect(events.find(({ type }) => type === "message_delta")).toMatchObject({ delta: { stop_reason: "tool_use" } });
-      // What the user and the tools said has arrived, and so has what the agent was told in between.
+      // The content of user and tools has arrived, and so have the agent's reminders in between.
       const sent = upstream.requests.at(-1)?.raw.toString() ?? "";
       for (const part of ["Make a file made.txt", "# Environment", ...(turns === LATER_TURN ? ["toolu_three"] : [])])
         if (!(column === D3 && part === "toolu_three")) expect(sent).toContain(part);
@@ -77,23 +77,23 @@ describe.each(TURNS)("Claude Code's %s turn", (_which, turns) => {
 });
 
 test.each([true, false])(
-  "MSG-01 the answer of a Claude model names it as it was asked for, or its thoughts would not come back (stream: %s)",
+  "MSG-01 a Claude reply has the requested model name, so that its reasoning is sent back (stream: %s)",
   async (stream) => {
-    // The client takes thoughts under another name for those of another model, and leaves them out of the next turn.
-    const said = { thoughts: "I look.", text: "Done." };
-    scene.at(D2.provider).next(stream ? D2.streamed(said) : D2.whole(said));
+    // The client treats reasoning under another model name as foreign and drops it from the next turn.
+    const output = { thoughts: "I look.", text: "Done." };
+    scene.at(D2.provider).next(stream ? D2.streamed(output) : D2.whole(output));
     const { text, body } = await ask({ ...claudeCodeBody(D2.model, FIRST_TURN), stream });
     const message = stream ? eventsOf(text)[0].message : body;
     expect(message).toMatchObject({ type: "message", model: D2.model });
   },
 );
 
-test("PARAM-04 tools that are loaded later exist with Claude models only; the refusal names them, and the client sends all", async () => {
+test("PARAM-04 deferred tools work with Claude models only; the refusal names them, and the client sends all", async () => {
   const { status, body } = await ask(claudeCodeBody(D1.model, FIRST_TURN));
   expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "tools.3.defer_loading"]);
 });
 
-describe("what else Claude Code asks of a gateway", () => {
+describe("other requests of Claude Code", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startGateway({ env: { GATEWAY_RPM_TEST: "100000", GATEWAY_RPM_IP: "0" } });
@@ -101,7 +101,7 @@ describe("what else Claude Code asks of a gateway", () => {
   afterAll(() => gateway.close());
 
   test.each(["sandbox/claude", "sandbox/chat", "sandbox/gemini", "sandbox/nova"])(
-    "MSG-02 %s of the sandbox takes both turns",
+    "MSG-02 %s of the sandbox answers both turns",
     async (model) => {
       for (const [, turns] of TURNS) {
         const init = { body: claudeCodePlainBody(model, turns), headers: { ...CLAUDE_CODE_HEADERS } };
@@ -120,19 +120,19 @@ describe("what else Claude Code asks of a gateway", () => {
       expect(model).toMatchObject({ type: "model", id: expect.any(String), display_name: expect.any(String) });
   });
 
-  test("GEN-04 its greeting finds nothing, in JSON, and needs no key", async () => {
+  test("GEN-04 its connectivity check gets a JSON 404 without a key", async () => {
     const response = await fetch(`${gateway.url}/api/hello`, { method: "HEAD" });
     expect([response.status, response.headers.get("content-type")]).toEqual([404, "application/json"]);
   });
 
-  test("ERR-03 a key that is not valid is told once: the client does not try again", async () => {
+  test("ERR-03 an invalid key is reported once: the client does not retry", async () => {
     const init = { body: claudeCodeBody("sandbox/claude", FIRST_TURN), headers: { ...CLAUDE_CODE_HEADERS } };
     const { status, headers, body } = await gateway.call("sk_svc_test_revoked", CLAUDE_CODE_PATH, init);
     expect([status, headers.get("x-should-retry")]).toEqual([401, "false"]);
     expect(body).toMatchObject({ type: "error", error: { type: "authentication_error" } });
   });
 
-  test("MSG-02 a base address with /v1, or with a whole path, does not keep it from working or from being told", async () => {
+  test("MSG-02 a base URL with /v1 or with a whole path works or is named in the refusal", async () => {
     const init = { body: claudeCodeBody("sandbox/claude", FIRST_TURN), headers: { ...CLAUDE_CODE_HEADERS } };
     const doubled = await gateway.call(gateway.key, `/v1${CLAUDE_CODE_PATH}`, init);
     expect(doubled.status).toBe(200);

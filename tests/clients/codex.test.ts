@@ -39,7 +39,7 @@ const eventsOf = (text: string): Json[] =>
   });
 
 describe.each(TURNS)("Codex's %s turn", (_which, input) => {
-  test("RESP-01 BILL-05 reaches an endpoint of the dialect with every field and tool, the search that is billed apart too", async () => {
+  test("RESP-01 BILL-05 reaches an endpoint of the dialect with every field and tool, separately billed search included", async () => {
     const upstream = scene.at("openai");
     upstream.next({ frames: responseEvents(["Done", "."]).map(frameOf) });
     const body = codexBody(NATIVE, input, EXTRA);
@@ -47,8 +47,8 @@ describe.each(TURNS)("Codex's %s turn", (_which, input) => {
     expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
     const received: Json = upstream.requests.at(-1)?.json;
     const { input: sentInput, ...sent } = received;
-    const { input: _input, ...asked } = JSON.parse(JSON.stringify(body));
-    expect(sent).toEqual({ ...asked, model: "gpt-5" });
+    const { input: _input, ...expected } = JSON.parse(JSON.stringify(body));
+    expect(sent).toEqual({ ...expected, model: "gpt-5" });
     expect(sentInput.filter(({ type }: Json) => type !== "reasoning")).toHaveLength(
       input.filter((item: Json) => item.type !== "reasoning").length,
     );
@@ -60,7 +60,7 @@ describe.each(TURNS)("Codex's %s turn", (_which, input) => {
     ["messages", D2],
     ["Gemini", D3],
     ["Converse", D4],
-  ])("RESP-02 is answered by a model behind %s, with tools of the client called", async (_name, column) => {
+  ])("RESP-02 is answered by a model behind %s, with calls of client tools", async (_name, column) => {
     const upstream = scene.at(column.provider);
     const calls = [
       { id: "call_a", name: "exec_command", input: { cmd: "cat made.txt" } },
@@ -85,8 +85,8 @@ describe.each(TURNS)("Codex's %s turn", (_which, input) => {
   });
 });
 
-describe("a conversation that has outgrown its model", () => {
-  // Codex makes it shorter and goes on when the stream fails with this code; at a status it gives the conversation up.
+describe("a conversation above the model's context", () => {
+  // Codex compacts and continues if the stream fails with this code; on an error status it gives up.
   const failing = { status: "failed", error: { code: "context_length_exceeded", message: expect.any(String) } };
   const expectFailed = (called: Called) => {
     expect([called.status, called.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
@@ -99,7 +99,7 @@ describe("a conversation that has outgrown its model", () => {
   };
   const WORDS = "Your input exceeds the context window of this model.";
 
-  test("RESP-01 ERR-02 is told by the provider inside its stream, and to Codex in the same way", async () => {
+  test("RESP-01 ERR-02 is reported by the provider inside its stream, and to Codex in the same way", async () => {
     const [created] = responseEvents(["Done"]);
     const error = { code: "context_length_exceeded", message: WORDS };
     const failed = { type: "response.failed", sequence_number: 1, response: { id: "r", status: "failed", error } };
@@ -110,14 +110,14 @@ describe("a conversation that has outgrown its model", () => {
     expect(row).toMatchObject({ status: 400, error_code: "provider_error", cost: "0.00" });
   });
 
-  test("RESP-02 ERR-02 or by the gateway, before anyone is asked", async () => {
+  test("RESP-02 ERR-02 or by the gateway, before any provider is called", async () => {
     const before = scene.at(D1.provider).requests.length;
     const input = [{ type: "message", role: "user", content: [{ type: "input_text", text: "word ".repeat(900_000) }] }];
     expectFailed(await ask(codexBody(D1.model, input, [])));
     expect(scene.at(D1.provider).requests.length).toBe(before);
   });
 
-  test("ERR-06 others are refused by status, and so is Codex for anything else", async () => {
+  test("ERR-06 other clients get an error status, and so does Codex for any other error", async () => {
     const refusal = { status: 400, json: { error: { message: WORDS, code: "context_length_exceeded" } } };
     scene.at("openai").next(refusal);
     const body = codexBody(NATIVE, FIRST_TURN, []);
@@ -128,7 +128,7 @@ describe("a conversation that has outgrown its model", () => {
   });
 });
 
-test("RATE-07 a provider that says inside its stream when to come back: Codex waits for that, and gives up without it", async () => {
+test("RATE-07 a retry delay inside a provider's stream: Codex waits for it, and gives up without one", async () => {
   const [created] = responseEvents(["Done"]);
   const message = "Rate limit reached for gpt-5 on tokens per min (TPM). Please try again in 7.2s.";
   const error = { code: "rate_limit_exceeded", message };
@@ -138,14 +138,14 @@ test("RATE-07 a provider that says inside its stream when to come back: Codex wa
   expect([status, headers.get("retry-after")]).toEqual([429, "8"]);
 });
 
-test("RESP-02 a tool that was left out is in the log", async () => {
+test("RESP-02 a dropped tool is in the log", async () => {
   scene.at(D1.provider).next(D1.streamed({ text: "Hello." }));
   const { headers } = await ask(codexBody(D1.model, FIRST_TURN, [WEB_SEARCH]));
   const row = await scene.row(headers.get("x-svc-request-id") ?? "");
   expect(JSON.stringify(row)).toContain("tools.2");
 });
 
-test("MOD-02 the models Codex reads are in its own form, beside everybody else's", async () => {
+test("MOD-02 the model list has Codex's own format beside the others", async () => {
   const gateway = await startGateway();
   try {
     const { headers, body } = await gateway.call(gateway.key, "/v1/models?client_version=0.166.0");

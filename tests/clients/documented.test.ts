@@ -16,7 +16,7 @@ const user = (content: unknown) => ({ role: "user", content });
 const message = (more: Json = {}) => ({ model: "m", max_tokens: 5, messages: [user("Hello")], ...more });
 const response = (more: Json = {}) => ({ model: "m", input: "Hello", ...more });
 
-/** What must be let in, and what must not: by the schema that answers and by the document that describes it. */
+/** Accepted and rejected requests, by the schema that validates and by the document that describes it. */
 const BODIES: readonly (readonly [string, keyof typeof SCHEMAS, Json, "taken" | "refused"])[] = [
   ["Claude Code", "MessagesRequest", claudeCode.claudeCodeBody("m", claudeCode.FIRST_TURN), "taken"],
   ["Claude Code, later", "MessagesRequest", claudeCode.claudeCodeBudgetBody("m", claudeCode.LATER_TURN), "taken"],
@@ -58,7 +58,7 @@ const BODIES: readonly (readonly [string, keyof typeof SCHEMAS, Json, "taken" | 
   ["an effort of nobody", "ResponsesRequest", response({ reasoning: { effort: "extreme" } }), "refused"],
 ];
 
-describe("the document says what is let in", () => {
+describe("the document and the validation agree", () => {
   test.each(BODIES)("GEN-02 %s in a %s", (_what, name, body, lot) => {
     const sent: unknown = JSON.parse(JSON.stringify(body));
     const validate = ajv.compile({ $ref: `api#/components/schemas/${name}` });

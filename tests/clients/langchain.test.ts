@@ -37,7 +37,7 @@ const Usage = z.object({ input_tokens: z.number(), output_tokens: z.number() });
 const cases = WAYS.flatMap((way) => ["sandbox/chat", "sandbox/claude", "sandbox/nova"].map((id) => ({ way, id })));
 
 describe.each(cases)("$way with $id", ({ way, id }) => {
-  test("CHAT-01 MSG-04 RESP-02 invoke: words and usage", async () => {
+  test("CHAT-01 MSG-04 RESP-02 invoke: text and usage", async () => {
     const reply = await chatModel(way, id).invoke("hello");
     expect(reply.text).toMatch(/You said: hello$/);
     const { input_tokens, output_tokens } = Usage.parse(reply.usage_metadata);
@@ -45,24 +45,24 @@ describe.each(cases)("$way with $id", ({ way, id }) => {
     expect(output_tokens).toBeGreaterThan(0);
   });
 
-  test("CHAT-01 MSG-04 RESP-02 stream: the same words in pieces", async () => {
+  test("CHAT-01 MSG-04 RESP-02 stream: the same text in chunks", async () => {
     const pieces: string[] = [];
     for await (const chunk of await chatModel(way, id).stream("hello")) pieces.push(chunk.text);
     expect(pieces.filter((piece) => piece !== "").length).toBeGreaterThan(1);
     expect(pieces.join("")).toMatch(/You said: hello$/);
   });
 
-  test("CHAT-01 MSG-04 RESP-02 a tool is called, and its result is the answer", async () => {
-    const asked = new HumanMessage("get_weather please");
+  test("CHAT-01 MSG-04 RESP-02 a tool is called, and its result is in the reply", async () => {
+    const question = new HumanMessage("get_weather please");
     const model = chatModel(way, id).bindTools([weather]);
-    const first = await model.invoke([asked]);
+    const first = await model.invoke([question]);
     expect(first.tool_calls?.map(({ name }) => name)).toEqual(["get_weather"]);
     const results: ToolMessage[] = await Promise.all(
       (first.tool_calls ?? []).map(({ name, args, id: callId, type }) =>
         weather.invoke({ name, args, id: callId ?? "", type: type ?? "tool_call" }),
       ),
     );
-    const last = await model.invoke([asked, first, ...results]);
+    const last = await model.invoke([question, first, ...results]);
     expect(last.text).toContain("The tool get_weather answered: sunny");
   });
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Traces would be sent to the SDK's maker; the gateway has a log of its own. */
+/** Traces would be sent to the SDK's vendor; the gateway has its own log. */
 const runner = new Runner({ tracingDisabled: true });
 
 function weather(cities: string[]) {
@@ -54,7 +54,7 @@ describe.each(cases)("@openai/agents over $way with $id", ({ way, id }) => {
     expect(cities).toHaveLength(1);
   });
 
-  test("RESP-02 CHAT-01 an agent hands over to another, and the other answers in a form", async () => {
+  test("RESP-02 CHAT-01 an agent hands over to another, which answers with structured output", async () => {
     const writer = new Agent({ name: "Writer", model: model(), outputType: z.object({ title: z.string() }) });
     const result = await runner.run(writer, "hello");
     expect(z.object({ title: z.string() }).parse(result.finalOutput)).toEqual(result.finalOutput);
@@ -64,7 +64,7 @@ describe.each(cases)("@openai/agents over $way with $id", ({ way, id }) => {
   });
 });
 
-test("RESP-02 an agent goes on from the response before", async () => {
+test("RESP-02 an agent continues from the previous response", async () => {
   const agent = new Agent({ name: "Echo", model: new OpenAIResponsesModel(client, "sandbox/chat") });
   const first = await runner.run(agent, "one");
   expect(first.lastResponseId).toMatch(/^resp_/);
@@ -76,7 +76,7 @@ test("RESP-02 an agent goes on from the response before", async () => {
 });
 
 test.each([true, false])(
-  "RESP-02 CHAT-01 ids with a creator in front are sent whole, responses %s",
+  "RESP-02 CHAT-01 ids with a creator prefix are sent whole, responses %s",
   async (useResponses) => {
     const modelProvider = new OpenAIProvider({ openAIClient: client, useResponses });
     const own = new Runner({ modelProvider, tracingDisabled: true });

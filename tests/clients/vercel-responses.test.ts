@@ -28,7 +28,7 @@ function weather(cities: string[]) {
 }
 
 describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova"])("@ai-sdk/openai with %s", (id) => {
-  test("RESP-02 generateText: words, reason, usage and the id of the request", async () => {
+  test("RESP-02 generateText: text, finish reason, usage and the request id", async () => {
     const { text, finishReason, usage, response } = await generateText({ model: model(id), prompt });
     expect(text).toMatch(/You said: hello$/);
     expect(finishReason).toBe("stop");
@@ -39,7 +39,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
     expect(response.modelId).toBe(id);
   });
 
-  test("RESP-02 streamText: the same words in pieces, and the same usage", async () => {
+  test("RESP-02 streamText: the same text in chunks, and the same usage", async () => {
     const whole = await generateText({ model: model(id), prompt });
     const { textStream, usage, finishReason } = streamText({ model: model(id), prompt });
     const pieces: string[] = [];
@@ -50,7 +50,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
     expect((await usage).totalTokens).toBe(whole.usage.totalTokens);
   });
 
-  test("RESP-02 the tool loop, whole and streamed, with the answer kept and without", async () => {
+  test("RESP-02 the tool loop, whole and streamed, with and without stored responses", async () => {
     for (const store of [true, false])
       for (const how of [generateText, streamText]) {
         const cities: string[] = [];
@@ -78,14 +78,14 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
   });
 });
 
-test("RESP-02 ERR-01 a refusal is an APICallError with status and code, and is not tried again", async () => {
+test("RESP-02 ERR-01 a refusal is an APICallError with status and code, and is not retried", async () => {
   const problem: unknown = await generateText({ model: model("sandbox/nobody"), prompt }).catch((error) => error);
   if (!APICallError.isInstance(problem)) throw new Error(`no APICallError but ${String(problem)}`);
   expect([problem.statusCode, problem.isRetryable]).toEqual([404, false]);
   expect(JSON.parse(problem.responseBody ?? "")).toMatchObject({ error: { code: "model_not_found", param: "model" } });
 });
 
-test("RESP-02 ERR-02 a stream that breaks gives its words, then an error", async () => {
+test("RESP-02 ERR-02 a broken stream gives its text, then an error", async () => {
   const problems: unknown[] = [];
   const { textStream } = streamText({
     model: model("sandbox/cut"),

@@ -23,7 +23,7 @@ const lit = { lit: QUESTIONS.lit };
 const YES = { Yes: 0.9, No: 0.09, The: 0.0001 };
 
 describe("the request", () => {
-  test("DEC-04 a name given twice is refused: one of the two questions would go unanswered", async () => {
+  test("DEC-04 a duplicate name is refused: one of the two questions would go unanswered", async () => {
     const twice = (questions: string) => `{"model":"lab/alpha","state":"x","questions":${questions}}`;
     const one = JSON.stringify(noul);
     const bodies = [
@@ -41,7 +41,7 @@ describe("the request", () => {
     expect(scene.at("alpha").requests.length).toBe(before);
   });
 
-  test("ERR-10 a field that no type takes is named before a type that is wrong or missing", async () => {
+  test("ERR-10 a field that no type takes is named before a wrong or missing type", async () => {
     for (const type of ["box", undefined]) {
       const questions = { q: { type, instructions: "Is it?", weight: 2 } };
       const { body } = await scene.decide(tenant.key, decisionBody({ questions }));
@@ -49,7 +49,7 @@ describe("the request", () => {
     }
   });
 
-  test("DEC-04 a name of any length comes back whole, and is not repeated whole in an error", async () => {
+  test("DEC-04 a name of any length is returned whole, and shortened in an error", async () => {
     const name = "k".repeat(20_000);
     scene.at("alpha").next(({ json }: { json: Json }) => {
       const [id = ""] = Object.keys(json.questions);
@@ -64,7 +64,7 @@ describe("the request", () => {
     expect(JSON.stringify(body).length).toBeLessThan(2000);
   });
 
-  test("DEC-05 base64 that ends in the middle is refused, and what only lacks its padding is not", async () => {
+  test("DEC-05 truncated base64 is refused, missing padding is accepted", async () => {
     const png = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108020000", "hex").toString("base64");
     expect(png.endsWith("=")).toBe(true);
     const send = (base64: string) =>
@@ -75,7 +75,7 @@ describe("the request", () => {
   });
 });
 
-describe("what a provider says it used", () => {
+describe("reported usage", () => {
   const figures: readonly (readonly [string, Json])[] = [
     ["is nothing", { prompt_tokens: 0, completion_tokens: 0 }],
     ["is not there", undefined],
@@ -90,14 +90,17 @@ describe("what a provider says it used", () => {
     ["is more than the model can read", { prompt_tokens: 9_000_000, completion_tokens: 1 }],
   ];
 
-  test.each(figures)("DEC-02 over chat: what %s is no answer, and nothing is charged", async (_name, usage) => {
-    const mine = await scene.gateway.tenant();
-    const before = await scene.balance(mine);
-    scene.at("delta").next({ json: chatWithLogprobs(YES, { usage }) });
-    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/delta", questions: lit }));
-    expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
-    expect(await scene.balance(mine)).toBe(before);
-  });
+  test.each(figures)(
+    "DEC-02 over chat: what %s is an invalid response, and nothing is charged",
+    async (_name, usage) => {
+      const mine = await scene.gateway.tenant();
+      const before = await scene.balance(mine);
+      scene.at("delta").next({ json: chatWithLogprobs(YES, { usage }) });
+      const answer = await scene.decide(mine.key, decisionBody({ model: "lab/delta", questions: lit }));
+      expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
+      expect(await scene.balance(mine)).toBe(before);
+    },
+  );
 
   const named: readonly (readonly [string, Json])[] = [
     ["is far more than it was given", { input_tokens: 90_000, output_tokens: 0 }],
@@ -109,20 +112,23 @@ describe("what a provider says it used", () => {
       { input_tokens: 9, output_tokens: 0, input_tokens_details: { cached_tokens: 10 } },
     ],
   ];
-  test.each(named)("DEC-02 over System One: what %s is no answer, and nothing is charged", async (_name, usage) => {
-    const mine = await scene.gateway.tenant();
-    const before = await scene.balance(mine);
-    scene.at("alpha").next({ json: { ...SO_ANSWER, usage } });
-    const answer = await scene.decide(mine.key, decisionBody());
-    expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
-    expect(await scene.balance(mine)).toBe(before);
-  });
+  test.each(named)(
+    "DEC-02 over System One: what %s is an invalid response, and nothing is charged",
+    async (_name, usage) => {
+      const mine = await scene.gateway.tenant();
+      const before = await scene.balance(mine);
+      scene.at("alpha").next({ json: { ...SO_ANSWER, usage } });
+      const answer = await scene.decide(mine.key, decisionBody());
+      expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
+      expect(await scene.balance(mine)).toBe(before);
+    },
+  );
 
   test.each<[string, Json]>([
     ["is not there", undefined],
     ["is nothing", { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 }],
     ["is negative", { promptTokenCount: -1, candidatesTokenCount: 1 }],
-  ])("DEC-02 over Gemini: what %s is no answer", async (_name, usageMetadata) => {
+  ])("DEC-02 over Gemini: what %s is an invalid response", async (_name, usageMetadata) => {
     scene.at("epsilon").next({ json: geminiWithLogprobs(YES, { usageMetadata }) });
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/epsilon", questions: lit }));
     expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
@@ -134,7 +140,7 @@ describe("a declined question", () => {
     json: { answers: [{ type: "refusal", name: "lit" }], usage: { output_tokens: 0, ...usage } },
   });
 
-  test("DEC-08 that the provider billed nothing for costs nothing, and is still told as declined", async () => {
+  test("DEC-08 that the provider did not bill is free and still reported as declined", async () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     scene.at("beta").next(refused({ input_tokens: 0 }));
@@ -143,7 +149,7 @@ describe("a declined question", () => {
     expect(await scene.balance(mine)).toBe(before);
   });
 
-  test("DEC-08 BILL-02 is billed once: repeated with the same Idempotency-Key it is neither asked nor charged again", async () => {
+  test("DEC-08 BILL-02 is billed once: with the same Idempotency-Key it is neither sent nor charged again", async () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     const headers = { "idempotency-key": "declined-once" };
@@ -198,21 +204,17 @@ describe("the log", () => {
       422,
     ],
     ["an error that quotes", "alpha", { status: 422, json: { detail: [{ msg: "canary-name-77 is bad" }] } }, 422],
-  ])(
-    "DEC-11 has no names of questions and nothing that was said, not with %s either",
-    async (_name, at, script, status) => {
-      scene.at(at).next(script);
-      const answer = await scene.decide(tenant.key, body(`lab/${at}`));
-      expect(answer.status).toBe(status);
-      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-      expect(row.attempts).toHaveLength(1);
-      expect(JSON.stringify(row)).not.toContain("canary");
-      if (answer.body.error.code === "decision_refused")
-        expect(answer.body.error.param).toBe("questions.canary-name-77");
-    },
-  );
+  ])("DEC-11 has no question names and no content, not with %s either", async (_name, at, script, status) => {
+    scene.at(at).next(script);
+    const answer = await scene.decide(tenant.key, body(`lab/${at}`));
+    expect(answer.status).toBe(status);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts).toHaveLength(1);
+    expect(JSON.stringify(row)).not.toContain("canary");
+    if (answer.body.error.code === "decision_refused") expect(answer.body.error.param).toBe("questions.canary-name-77");
+  });
 
-  test("DEC-11 nor where no endpoint has room for what is asked, or it is out of shape", async () => {
+  test("DEC-11 also if no endpoint fits the request, or it is malformed", async () => {
     const criteria = Array.from({ length: 11 }, (_, level) => `canary ${level}`);
     for (const type of ["score", "canary"]) {
       const questions = { "canary-name-77": { type, instructions: "How?", criteria } };
@@ -260,7 +262,7 @@ describe("the shape of OpenAI's SDK", () => {
     expect(scene.at("alpha").requests.length).toBe(before);
   });
 
-  test("DEC-15 what tells calls and messages apart reaches the provider; marks for a cache are told as left out", async () => {
+  test("DEC-15 ids of calls and messages reach the provider; cache marks are reported as dropped", async () => {
     const answer = await call({
       input: [
         { role: "assistant", phase: "commentary", content: "I look." },

@@ -50,7 +50,7 @@ describe("the same questions in every interface", () => {
 });
 
 describe("System One", () => {
-  test("DEC-07 questions go by name to /systemone, and nothing is sent that is not of it", async () => {
+  test("DEC-07 questions are sent by name to /systemone, without foreign fields", async () => {
     await ask("alpha");
     const [{ path, json, headers }] = sentTo("alpha");
     expect(path).toBe("/v1/systemone");
@@ -58,7 +58,7 @@ describe("System One", () => {
     expect(json).toEqual({ model: "up/alpha-1", state: STATE, questions: QUESTIONS });
   });
 
-  test("DEC-05 images go as items behind the state, by what they are", async () => {
+  test("DEC-05 images are items after the state, by type", async () => {
     const named = JPEG.replace("image/jpeg", "image/png");
     await ask("alpha", { images: [RED, named], state: { a: 1 } });
     const [{ json }] = sentTo("alpha");
@@ -66,27 +66,27 @@ describe("System One", () => {
     expect(json.state).toEqual([{ a: 1 }, part(RED), part(JPEG)]);
   });
 
-  test("DEC-07 a path with the model in it, an envelope, images in a field of their own", async () => {
+  test("DEC-07 a path with the model in it, an envelope, images in a separate field", async () => {
     expect((await ask("kappa", { images: [RED] })).status).toBe(200);
     const [{ path, json }] = sentTo("kappa");
     expect(path).toBe("/v1/run/up/kappa-1");
     expect(json).toEqual({ model: "kappa-1", state: STATE, questions: QUESTIONS, images: [RED] });
   });
 
-  test("DEC-06 an envelope that says it failed is no answer, whatever stands in it", async () => {
+  test("DEC-06 an envelope that reports a failure is an invalid response, with any content", async () => {
     scene.at("kappa").next({ json: { result: SO_ANSWER, success: false, errors: [{ code: 1, message: "no" }] } });
     expect((await ask("kappa")).body.error.code).toBe("upstream_invalid_answer");
   });
 
   test.each([{ truncated: true }, { truncated_questions: ["lit"] }, { state_tokens_dropped: 300 }])(
-    "DEC-06 a server that tells it has cut something off is not believed: %j",
-    async (told) => {
-      scene.at("alpha").next({ json: { ...SO_ANSWER, usage: { ...SO_ANSWER.usage, ...told } } });
+    "DEC-06 a server that reports truncation is rejected: %j",
+    async (usage) => {
+      scene.at("alpha").next({ json: { ...SO_ANSWER, usage: { ...SO_ANSWER.usage, ...usage } } });
       expect((await ask("alpha")).body.error.code).toBe("upstream_invalid_answer");
     },
   );
 
-  test("DEC-07 where another quantity goes by the name of confidence, it is computed for a choice, and a score is passed on as it came", async () => {
+  test("DEC-07 where confidence means another quantity, it is computed for a choice and passed on for a score", async () => {
     const diagnostics = Object.fromEntries(
       Object.keys(QUESTIONS).map((key) => [key, { label_mass: 0.98, argmax_is_label: true }]),
     );
@@ -107,20 +107,17 @@ describe("System One", () => {
       { detail: [{ loc: ["questions"], msg: "Field required", input: "the caller's own words" }] },
       "Field required",
     ],
-  ])(
-    "ERR-06 an upstream %i is passed on as provider_error, and never taken for a refusal",
-    async (status, json, says) => {
-      scene.at("alpha").next({ status, json });
-      const before = await scene.balance(tenant);
-      const answer = await ask("alpha");
-      expect([answer.status, answer.body.error.code]).toEqual([status, "provider_error"]);
-      expect(answer.body.error.message).toContain(says);
-      expect(answer.text).not.toContain("own words");
-      expect(await scene.balance(tenant)).toBe(before);
-    },
-  );
+  ])("ERR-06 an upstream %i is passed on as provider_error and never as a refusal", async (status, json, says) => {
+    scene.at("alpha").next({ status, json });
+    const before = await scene.balance(tenant);
+    const answer = await ask("alpha");
+    expect([answer.status, answer.body.error.code]).toEqual([status, "provider_error"]);
+    expect(answer.body.error.message).toContain(says);
+    expect(answer.text).not.toContain("own words");
+    expect(await scene.balance(tenant)).toBe(before);
+  });
 
-  test("an account that has used up its day is the operator's matter, not a rate limit", async () => {
+  test("a daily quota of the operator's account is not a rate limit", async () => {
     scene.at("kappa").next({ status: 429, json: { success: false, errors: [{ code: 4006, message: "daily free" }] } });
     const answer = await ask("kappa");
     expect([answer.status, answer.body.error.code]).toEqual([502, "upstream_error"]);
@@ -128,7 +125,7 @@ describe("System One", () => {
 });
 
 describe("OpenAI's Decisions", () => {
-  test("DEC-07 questions go as a list with their names, options as choices, levels with their places; its confidence stays", async () => {
+  test("DEC-07 questions are a list with names, options are choices, levels have indices; confidence is kept", async () => {
     const { body } = await ask("beta");
     expect([body.answers["room.name"].confidence, body.answers.bright_2.confidence]).toEqual([0.79, 0.25]);
     const [{ path, json }] = sentTo("beta");
@@ -162,7 +159,7 @@ describe("OpenAI's Decisions", () => {
     });
   });
 
-  test("DEC-07 an object is a part of its own, with images behind it; what is too deep goes as text", async () => {
+  test("DEC-07 an object is a separate part, with images after it; deep nesting is sent as text", async () => {
     await ask("beta", { state: { a: [1] }, images: [RED] });
     expect(sentTo("beta")[0].json.input).toEqual([
       {
@@ -182,7 +179,7 @@ describe("OpenAI's Decisions", () => {
 });
 
 describe("SGLang's", () => {
-  test("DEC-07 questions have ids, options names, images addresses; no confidence comes, so it is computed", async () => {
+  test("DEC-07 questions have ids, options names, images URLs; missing confidence is computed", async () => {
     const { body } = await ask("gamma", { images: [RED] });
     const [{ path, json }] = sentTo("gamma");
     expect(path).toBe("/v1/decisions");
@@ -206,7 +203,7 @@ describe("SGLang's", () => {
     expect(body.usage).toMatchObject({ input_tokens: 140, output_tokens: 0 });
   });
 
-  test("DEC-04 names that differ by case alone cannot be said to it", async () => {
+  test("DEC-04 names that differ only by case cannot be expressed", async () => {
     const questions = { q: { type: "choice", instructions: "Which?", criteria: { Yes: null, yes: null } } };
     const answer = await ask("gamma", { questions });
     expect([answer.status, answer.body.error.param]).toEqual([400, "questions.q.criteria"]);
@@ -214,7 +211,7 @@ describe("SGLang's", () => {
 });
 
 describe("log-probabilities over chat", () => {
-  test("DEC-07 one request for each question: one token, no thinking, twenty alternatives, the state first", async () => {
+  test("DEC-07 one request per question: one token, no reasoning, twenty alternatives, the state first", async () => {
     const { body } = await ask("delta", { images: [RED] });
     const sent = sentTo("delta", 3);
     expect(sent.map(({ path }) => path)).toEqual([
@@ -243,13 +240,13 @@ describe("log-probabilities over chat", () => {
     expect(body.usage).toMatchObject({ input_tokens: 150, output_tokens: 3 });
   });
 
-  test("BILL-05 the price of long requests goes by each of them, not by their sum", async () => {
+  test("BILL-05 long-context prices apply per request, not to their sum", async () => {
     const { body } = await ask("delta", {});
     expect(body.usage).toMatchObject({ input_tokens: 150, output_tokens: 3 });
     expect(body.usage.cost).toBeCloseTo(150 * 400e-6 + 3 * 1000e-6, 9);
   });
 
-  test("DEC-10 what the provider read from its cache costs what the catalogue says of that, in one request and in several", async () => {
+  test("DEC-10 cached input costs the catalogue's cache price, in one request and in several", async () => {
     const { lit } = QUESTIONS;
     const usage = { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 30 } };
     for (const _ of ["lit", "still"])
@@ -262,7 +259,7 @@ describe("log-probabilities over chat", () => {
     expect((await ask("beta", { questions: { lit } })).body.usage.cost).toBeCloseTo(30 * 200e-6 + 100 * 20e-6, 9);
   });
 
-  test("DEC-07 over Gemini the same is asked in its own words", async () => {
+  test("DEC-07 over Gemini the same request in its own format", async () => {
     const { body } = await ask("epsilon");
     const [{ path, json, headers }] = sentTo("epsilon");
     expect(path).toBe("/v1/models/up%2Fepsilon-1:generateContent");
@@ -281,7 +278,7 @@ describe("log-probabilities over chat", () => {
   test.each<[keyof typeof QUESTIONS, Json]>([
     ["room.name", chatWithLogprobs({ The: 0.7, A: 0.2, B: 0.05, C: 0.01 })],
     ["bright_2", chatWithLogprobs({ The: 0.7, "2": 0.2, "1": 0.05, "0": 0.01 })],
-  ])("DEC-06 nor are labels of %s that had hardly any of the model's mind an answer", async (key, json) => {
+  ])("DEC-06 labels of %s with hardly any probability are an invalid response too", async (key, json) => {
     scene.at("delta").next({ json });
     expect((await ask("delta", { questions: { [key]: QUESTIONS[key] } })).status).toBe(502);
   });
@@ -300,18 +297,18 @@ describe("log-probabilities over chat", () => {
     ],
     ["they are no log-probabilities", chatWithLogprobs({ Yes: 3, No: 2 })],
     ["nothing says what was used", chatWithLogprobs({ Yes: 0.9, No: 0.09 }, { usage: undefined })],
-  ])("DEC-06 it is no answer when %s", async (_name, json) => {
+  ])("DEC-06 it is an invalid response when %s", async (_name, json) => {
     scene.at("delta").next({ json });
     const answer = await ask("delta", lit);
     expect([answer.status, answer.body.error.code]).toEqual([502, "upstream_invalid_answer"]);
   });
 
-  test("DEC-07 a label that is not told and cannot be likely counts as nothing", async () => {
+  test("DEC-07 a label that is missing and cannot be likely counts as zero", async () => {
     scene.at("delta").next({ json: chatWithLogprobs({ Yes: 0.9995, The: 0.0001 }) });
     expect((await ask("delta", lit)).body.answers.lit.noul).toBe(1);
   });
 
-  test("DEC-07 alternatives by name, as older servers tell them, are read as well", async () => {
+  test("DEC-07 alternatives by name, as older servers send them, are accepted", async () => {
     const json = chatWithLogprobs({ Yes: 0.9 });
     json.choices[0].logprobs = {
       tokens: ["Yes"],
@@ -322,13 +319,13 @@ describe("log-probabilities over chat", () => {
     expect((await ask("delta", lit)).body.answers.lit.noul).toBeCloseTo(0.75, 9);
   });
 
-  test("DEC-04 more options than can be read are refused before anyone is asked", async () => {
+  test("DEC-04 more options than alternatives are refused before any provider is called", async () => {
     const criteria = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`option ${at}`, null]));
     const answer = await ask("delta", { questions: { q: { type: "choice", instructions: "Which?", criteria } } });
     expect([answer.status, answer.body.error.param]).toEqual([400, "questions.q.criteria"]);
   });
 
-  test("DEC-06 one question that fails ends the others, and nothing is charged", async () => {
+  test("DEC-06 one failed question ends the others, and nothing is charged", async () => {
     const before = await scene.balance(tenant);
     scene.at("delta").next({ status: 500 });
     const answer = await ask("delta");
@@ -348,7 +345,7 @@ describe("a provider that declines", () => {
     return { error: answer.body.error, charged: Number((before - (await scene.balance(mine))).toFixed(9)), row, mine };
   };
 
-  test("DEC-08 OpenAI's refusal: 422, the question is named, the input is billed as the provider billed it", async () => {
+  test("DEC-08 OpenAI's refusal: 422, the question is named, the input is billed as reported", async () => {
     scene.at("beta").next({
       json: {
         answers: [
@@ -365,7 +362,7 @@ describe("a provider that declines", () => {
     expect(charged).toBeCloseTo(130 * 200e-6, 9);
   });
 
-  test("DEC-08 one question alone is the param as well", async () => {
+  test("DEC-08 a single question is the param as well", async () => {
     scene
       .at("alpha")
       .next({ json: { answers: { lit: { type: "refusal" } }, usage: { input_tokens: 10, output_tokens: 0 } } });
@@ -374,7 +371,7 @@ describe("a provider that declines", () => {
     expect(charged).toBeCloseTo(0.001, 9);
   });
 
-  test("DEC-08 BILL-02 the input alone is charged: no output and no price of the request, in wallet, log and ledger", async () => {
+  test("DEC-08 BILL-02 only the input is charged: no output and no request price, in wallet, log and ledger", async () => {
     const usage = { input_tokens: 100, output_tokens: 40 };
     scene.at("kappa").next({ json: { success: true, result: { answers: { lit: { type: "refusal" } }, usage } } });
     const { charged, row, mine } = await declined("kappa", { questions: { lit: QUESTIONS.lit } });
@@ -386,7 +383,7 @@ describe("a provider that declines", () => {
     expect(row.charge.price).toEqual({ currency: "EUR", input_per_1m_tokens: "600" });
   });
 
-  test("DEC-08 over chat: a refusal in words, or an answer that was filtered", async () => {
+  test("DEC-08 over chat: a refusal as text, or a filtered reply", async () => {
     const refusal = chatWithLogprobs({ Yes: 1 });
     refusal.choices[0] = {
       index: 0,
@@ -403,7 +400,7 @@ describe("a provider that declines", () => {
     await declined("epsilon", { questions: { lit: QUESTIONS.lit } });
   });
 
-  test("DEC-08 a refusal that comes as an error without figures is told, and costs nothing", async () => {
+  test("DEC-08 a refusal as an error without usage is reported and free", async () => {
     scene
       .at("alpha")
       .next({ status: 403, json: { error: { code: 403, message: "refused", metadata: { error_type: "refusal" } } } });
@@ -412,7 +409,7 @@ describe("a provider that declines", () => {
     expect(charged).toBe(0);
   });
 
-  test("DEC-08 a refusal beside an answer that does not hold together is no answer", async () => {
+  test("DEC-08 a refusal together with an inconsistent reply is an invalid response", async () => {
     scene.at("beta").next({
       json: {
         answers: [

@@ -57,7 +57,7 @@ describe("the official SDK", () => {
     },
   );
 
-  test("DEC-15 levels with descriptions, choices that are booleans, and questions without names", async () => {
+  test("DEC-15 levels with descriptions, boolean choices, and questions without names", async () => {
     scene.at("alpha").next({
       json: {
         answers: {
@@ -136,7 +136,7 @@ describe("the official SDK", () => {
     ]);
   });
 
-  test("DEC-15 a declined question is an answer of that shape, and its siblings are answered", async () => {
+  test("DEC-15 a declined question is an answer of that shape, and the other questions are answered", async () => {
     scene.at("beta").next({
       json: {
         answers: [
@@ -157,7 +157,7 @@ describe("the official SDK", () => {
     ]);
   });
 
-  test("DEC-15 fields that say nothing to any provider are taken and left out; others are refused by name", async () => {
+  test("DEC-15 fields without effect at any provider are accepted and dropped; others are refused by name", async () => {
     await client.decisions.create({
       model: "lab/alpha",
       input: STATE,
@@ -191,7 +191,7 @@ describe("the official SDK", () => {
     expect((await call({ model: "auto" })).body.error.code).toBe("router_not_supported");
   });
 
-  test("DEC-15 the SDK raises its own errors, and the specified path never takes this shape", async () => {
+  test("DEC-15 the SDK raises its own errors, and the specified path never uses this shape", async () => {
     const failing = client.decisions.create({ model: "lab/unknown", input: STATE, questions });
     await expect(failing).rejects.toMatchObject({ status: 404, code: "model_not_found" });
     await expect(failing).rejects.toBeInstanceOf(OpenAI.NotFoundError);

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-test("DEC-08 BILL-09 a declined call that is sent again has the status and the id of the first, and is told as declined", async () => {
+test("DEC-08 BILL-09 a declined call sent again has the status and id of the first, and is reported as declined", async () => {
   const tenant = await scene.gateway.tenant();
   scene.at("beta").next({
     json: { answers: [{ type: "refusal", name: "lit" }], usage: { input_tokens: 10, output_tokens: 0 } },

@@ -12,7 +12,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({ env: { GATEWAY_ASIDE_FAILURES: "0" } });
   const tenant = await gateway.tenant();
-  // The simulated providers are proven like any other, right after the start.
+  // The simulated providers are probed like any other, right after the start.
   await eventually(async () => {
     const { status, body } = await gateway.call(tenant.key, "/v1/models/sandbox/decide");
     expect([status, body?.svc_providers?.length]).toEqual([200, 3]);
@@ -32,7 +32,7 @@ const PROVIDERS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
 const others = (provider: string) => PROVIDERS.filter((one) => one !== provider);
 
 describe("sandbox/decide", () => {
-  test("DEC-02 it is listed with the surface once it is proven, and says that it takes images", async () => {
+  test("DEC-02 it is listed with the surface once it is proven, and lists image input", async () => {
     const tenant = await gateway.tenant();
     const { body } = await gateway.call(tenant.key, "/v1/models");
     const model = body.data.find(({ id }: { id: string }) => id === "sandbox/decide");
@@ -40,7 +40,7 @@ describe("sandbox/decide", () => {
     expect(body.data.some(({ id }: { id: string }) => id.startsWith("sandbox/decide-"))).toBe(false);
   });
 
-  test.each(PROVIDERS)("DEC-07 %s answers all three types in an interface of its own", async (provider) => {
+  test.each(PROVIDERS)("DEC-07 %s answers all three types in its own interface", async (provider) => {
     const tenant = await blocking(...others(provider));
     const on = await decide(tenant);
     expect([on.status, on.headers.get("x-svc-provider")]).toEqual([200, provider]);
@@ -53,7 +53,7 @@ describe("sandbox/decide", () => {
     expect(again.body.answers).toEqual(on.body.answers);
   });
 
-  test.each(["sandbox-us", "sandbox-de"])("DEC-05 %s sees the colour of a picture", async (provider) => {
+  test.each(["sandbox-us", "sandbox-de"])("DEC-05 %s recognizes the colour of an image", async (provider) => {
     const tenant = await blocking(...others(provider));
     const red = { state: "A picture.", images: [RED], questions: { q: { type: "noul", instructions: "Is it red?" } } };
     expect((await decide(tenant, red)).body.answers.q.noul).toBeGreaterThan(0.8);
@@ -62,7 +62,7 @@ describe("sandbox/decide", () => {
   });
 
   test.each(PROVIDERS)(
-    "DEC-08 at %s sandbox/decide-refuses declines what is no plain yes or no, and is paid",
+    "DEC-08 at %s sandbox/decide-refuses declines everything but a plain yes or no, and is paid",
     async (provider) => {
       const tenant = await blocking(...others(provider));
       const answer = await decide(tenant, { model: "sandbox/decide-refuses" });
@@ -88,7 +88,7 @@ describe("sandbox/decide", () => {
     },
   );
 
-  test("DEC-15 the official SDK asks it at once", async () => {
+  test("DEC-15 the official SDK works unchanged", async () => {
     const { key } = await gateway.tenant();
     const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/openai/v1` });
     const { answers } = await client.decisions.create({
@@ -101,7 +101,7 @@ describe("sandbox/decide", () => {
 });
 
 describe("a catalogue of seven files", () => {
-  test("DEC-07 its deciding endpoints are asked as the shipped ones are", async () => {
+  test("DEC-07 its decision endpoints have the same interfaces as the shipped ones", async () => {
     const upstream = await startUpstream(systemOne(honestly));
     const env = {
       ...connectedTo(new Map([["perplexity", upstream]])),

@@ -22,9 +22,12 @@ const noul = { type: "noul", instructions: "Is it?" };
 const withQuestion = (question: unknown) => decisionBody({ questions: { q: question } });
 
 describe("the model", () => {
-  test.each(["auto", "@team-1/fast"])("DEC-01 %s is refused: nobody chooses among models here", async (model) => {
-    await refusedBefore(decisionBody({ model }), 400, "router_not_supported", "model");
-  });
+  test.each(["auto", "@team-1/fast"])(
+    "DEC-01 %s is refused: models cannot be chosen by a router here",
+    async (model) => {
+      await refusedBefore(decisionBody({ model }), 400, "router_not_supported", "model");
+    },
+  );
 
   test.each([
     ["lab/unknown", "is not there"],
@@ -34,12 +37,12 @@ describe("the model", () => {
     await refusedBefore(decisionBody({ model }), 404, "model_not_found", "model");
   });
 
-  test("DEC-01 none of the model's providers has the interface at all: 501, before 404", async () => {
+  test("DEC-01 none of the model's providers has the interface: 501, before 404", async () => {
     const error = await refusedBefore(decisionBody({ model: "lab/plain" }), 501, "decisions_not_supported", "model");
     expect(error.message).toContain("zeta");
   });
 
-  test("DEC-01 ERR-10 a bad field is told before a router, a router before an unknown model", async () => {
+  test("DEC-01 ERR-10 an invalid field is reported before a router, a router before an unknown model", async () => {
     await refusedBefore(decisionBody({ model: "auto", state: 7 }), 400, "invalid_value", "state");
     await refusedBefore(
       decisionBody({ model: "auto", stream: true, state: 7 }),
@@ -49,7 +52,7 @@ describe("the model", () => {
     );
   });
 
-  test("DEC-01 ERR-10 a deployment without decisions answers 404 decisions_not_enabled, lists none, and asks for the key and its scope before, for its window after", async () => {
+  test("DEC-01 ERR-10 without decisions: 404 decisions_not_enabled, none listed, checked after key and scope", async () => {
     const off = await openDecisions({ GATEWAY_DECISIONS: "off" });
     try {
       const mine = await off.gateway.tenant({ key: { rpm: 1 } });
@@ -75,7 +78,7 @@ describe("the fields", () => {
     ["temperature", { temperature: 0 }],
     ["provider", { provider: { only: ["alpha"] } }],
     ["constructor", { constructor: 1 }],
-  ])("DEC-03 %s is not listed, so it is refused by name", async (param, more) => {
+  ])("DEC-03 unlisted field %s is refused by name", async (param, more) => {
     await refusedBefore(decisionBody(more), 400, "unsupported_parameter", param);
   });
 
@@ -92,7 +95,7 @@ describe("the fields", () => {
     await refusedBefore(withQuestion({ ...noul, weight: null }), 400, "unsupported_parameter", "questions.q.weight");
   });
 
-  test("DEC-03 a field that is taken and says nothing is none", async () => {
+  test("DEC-03 a null field is absent", async () => {
     const answer = await scene.decide(tenant.key, decisionBody({ images: null }));
     expect(answer.status).toBe(200);
   });
@@ -139,7 +142,7 @@ describe("the fields", () => {
     await refusedBefore(body, 400, "invalid_value", param);
   });
 
-  test("DEC-04 the refusal says what an option lacks, and how many there may be", async () => {
+  test("DEC-04 the refusal names what an option lacks, and the maximum number", async () => {
     const blank = withQuestion({ ...choice, criteria: { " ": "x", b: "y" } });
     const nameless = await refusedBefore(blank, 400, "invalid_value", "questions.q.criteria. ");
     expect(nameless.message).toContain("the name of an option must not be empty");
@@ -148,7 +151,7 @@ describe("the fields", () => {
     expect(refused.message).toContain("may have 1000 options at most");
   });
 
-  test("ERR-10 DEC-03 what is not taken is named before what is too many", async () => {
+  test("ERR-10 DEC-03 an unsupported field is named before one with too many entries", async () => {
     const options1001 = { ...choice, criteria: options(1001) };
     const weighed = { ...many, q: { ...noul, weight: 2 } };
     const crowd = { ...noul, criteria: options(1001) };
@@ -172,7 +175,7 @@ describe("the fields", () => {
     expect(Object.keys(answer.body.answers).sort()).toEqual(Object.keys(questions).sort());
   });
 
-  test("DEC-04 what no endpoint has room for is refused by the field, before anyone is asked", async () => {
+  test("DEC-04 a request above every endpoint's limits is refused by field, before any provider is called", async () => {
     const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
     const body = decisionBody({ questions: { q: { type: "score", instructions: "How?", criteria } } });
     const error = await refusedBefore(body, 400, "invalid_value", "questions.q.criteria");
@@ -199,7 +202,7 @@ describe("images", () => {
     await refusedBefore(decisionBody({ images }), 400, "invalid_value", param);
   });
 
-  test("DEC-05 MOD-02 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
+  test("DEC-05 MOD-02 a model whose endpoints take none: 400 image_input_not_supported, as in the model object", async () => {
     const before = scene.at("epsilon").requests.length;
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/epsilon", images: [RED] }));
     const { code, param } = answer.body.error;
@@ -212,7 +215,7 @@ describe("images", () => {
     expect((await model("judge")).svc_surfaces).toEqual(["decisions"]);
   });
 
-  test("DEC-05 where some endpoint takes images, what it cannot do is told, and not that none takes them", async () => {
+  test("DEC-05 if some endpoint takes images, its missing capability is reported instead", async () => {
     const model = "lab/mixed";
     const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
     const questions = { q: { type: "score", instructions: "How much?", criteria } };
@@ -227,7 +230,7 @@ describe("images", () => {
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
   });
 
-  test("DEC-05 with images only endpoints that take them are asked", async () => {
+  test("DEC-05 with images only endpoints that take them are called", async () => {
     for (const provider of ["alpha", "beta", "gamma", "delta"] as const) scene.at(provider).next({ status: 500 });
     const before = scene.at("epsilon").requests.length;
     const answer = await scene.decide(
@@ -238,12 +241,12 @@ describe("images", () => {
     expect(scene.at("epsilon").requests.length).toBe(before);
   });
 
-  test("DEC-05 more than a server takes is refused before it is asked", async () => {
+  test("DEC-05 more than a server's limit is refused before any provider is called", async () => {
     await refusedBefore(decisionBody({ model: "lab/kappa", images: [RED, RED, JPEG] }), 400, "invalid_value", "images");
   });
 });
 
-describe("the answer", () => {
+describe("the response", () => {
   test("DEC-13 the body is exactly model, answers and usage, and every answer exactly its fields", async () => {
     const answer = await scene.decide(tenant.key, decisionBody());
     expect(answer.status).toBe(200);
@@ -259,7 +262,7 @@ describe("the answer", () => {
     ["no others", {}],
     ["null too", { legend: null, confidence: null }],
     ["those that nobody knows", { low_confidence: true, range: [1, 2] }],
-  ])("DEC-12 a score passes the provider's fields through as it sent them: %s", async (_which, more) => {
+  ])("DEC-12 a score passes the provider's fields through unchanged: %s", async (_which, more) => {
     const sent = { type: "score", score: 1.55, probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 }, ...more };
     scene.at("alpha").next({ json: { answers: { bright_2: sent }, usage: { input_tokens: 9, output_tokens: 2 } } });
     const answer = await scene.decide(tenant.key, decisionBody({ questions: { bright_2: QUESTIONS.bright_2 } }));
@@ -287,14 +290,14 @@ describe("the answer", () => {
     expect(answer.headers.get("x-svc-sovereignty-level")).toBe("L0");
   });
 
-  test("a base address without the version, or with one too many, is answered all the same", async () => {
+  test("a base URL without the version, or with it twice, works", async () => {
     for (const path of ["/decisions", "/v1/v1/decisions"])
       expect((await scene.gateway.call(tenant.key, path, { body: decisionBody() })).status).toBe(200);
   });
 });
 
 describe("policy", () => {
-  test("DEC-09 a policy that keeps the model's country out refuses with its code and says why", async () => {
+  test("DEC-09 a policy that excludes the model's country refuses with its code and reason", async () => {
     const strict = await scene.gateway.tenant();
     await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { countries: ["FR"] });
     const answer = await scene.decide(strict.key, decisionBody());
@@ -328,16 +331,16 @@ describe("policy", () => {
 });
 
 describe("money", () => {
-  test("DEC-10 input is charged at catalogue price, output where it is priced, and usage says it", async () => {
+  test("DEC-10 input is charged at catalogue price, output if it is priced, and usage shows it", async () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     const answer = await scene.decide(mine.key, decisionBody());
-    // 120 tokens at 100 a million; the 57 that were written have no price.
+    // 120 tokens at 100 per million; the 57 output tokens have no price.
     expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, cost: 0.012, currency: "EUR" });
     expect(before - (await scene.balance(mine))).toBeCloseTo(0.012, 9);
   });
 
-  test("DEC-10 a price per request is taken once, and one of what was written where a server counts that", async () => {
+  test("DEC-10 a price per request is charged once, and an output price if the server counts output", async () => {
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/gamma" }));
     expect(answer.body.usage.cost).toBeCloseTo(140 * 300e-6 + 0.5, 9);
     const lit = { type: "yes_no", probabilities: { yes: 0.9, no: 0.1 }, label_mass: 1 };
@@ -349,7 +352,7 @@ describe("money", () => {
     expect(written.body.usage.cost).toBeCloseTo(140 * 300e-6 + 5 * 600e-6 + 0.5, 9);
   });
 
-  test("DEC-10 a provider's own figure of cost is never shown", async () => {
+  test("DEC-10 a provider's own cost is never shown", async () => {
     scene.at("alpha").next({
       json: { answers: { lit: { type: "noul", noul: 0.5 } }, usage: { input_tokens: 10, output_tokens: 0, cost: 42 } },
     });
@@ -357,7 +360,7 @@ describe("money", () => {
     expect(answer.body.usage.cost).toBe(0.001);
   });
 
-  test("DEC-10 with the workspace's own key at the provider there is no cost, and the currency is the workspace's", async () => {
+  test("DEC-10 with the workspace's own provider key there is no cost, in the workspace's currency", async () => {
     const mine = await scene.gateway.tenant({ credit: "0", currency: "USD" });
     await scene.gateway.manage("PUT", `/workspaces/${mine.slug}/providers/alpha`, {
       key: "own-key-of-the-workspace",
@@ -369,7 +372,7 @@ describe("money", () => {
     expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
   });
 
-  test("BILL-08 a key for a provider that does nothing but decide is tried there with an empty request", async () => {
+  test("BILL-08 a key for a provider of decisions only is verified with an empty request", async () => {
     const mine = await scene.gateway.tenant();
     const put = (key: string) =>
       scene.gateway.call(scene.gateway.adminToken, `/manage/workspaces/${mine.slug}/providers/kappa`, {
@@ -383,10 +386,10 @@ describe("money", () => {
     expect(scene.at("kappa").requests.at(-1)).toMatchObject({ path: "/v1/run/up/kappa-1", json: {} });
   });
 
-  test("DEC-10 a hold covers the state as often as it is sent: too little credit is refused before anyone is asked", async () => {
+  test("DEC-10 a hold covers every transmission of the state: low credit is refused before any call", async () => {
     const state = "word ".repeat(1000);
     const questions = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`q${at}`, noul]));
-    // Once it is about 1,250 tokens at 400 a million; twenty times it is about ten units.
+    // Once it is about 1,250 tokens at 400 per million; twenty times it is about ten units.
     const mine = await scene.gateway.tenant({ credit: "5" });
     const before = scene.at("delta").requests.length;
     const answer = await scene.decide(mine.key, decisionBody({ model: "lab/delta", state, questions }));
@@ -401,7 +404,7 @@ describe("money", () => {
 });
 
 describe("the log", () => {
-  test("DEC-11 it has the number and the types of questions, and nothing that was said", async () => {
+  test("DEC-11 it has the number and the types of questions, and no content", async () => {
     const secret = { ...decisionBody(), state: { note: "canary-state-81" } };
     const answer = await scene.decide(tenant.key, secret);
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
@@ -409,11 +412,11 @@ describe("the log", () => {
     expect(row.detail).toEqual({ questions: 3, types: { noul: 1, choice: 1, score: 1 } });
     const text = JSON.stringify(row);
     for (const word of ["canary", "kitchen", "room.name", "Which room"]) expect(text).not.toContain(word);
-    // Scores of the route are numbers between nought and one, too, and have more digits.
+    // Scores of the route are numbers between zero and one, too, and have more digits.
     expect(text).not.toMatch(/0\.97(?!\d)/);
   });
 
-  test("DEC-11 a capture window keeps the JSON of request and answer", async () => {
+  test("DEC-11 a capture window stores the JSON of request and response", async () => {
     const mine = await scene.gateway.tenant();
     await scene.gateway.manage("POST", `/workspaces/${mine.slug}/capture-windows`, { minutes: 5 });
     const body = decisionBody();
@@ -424,7 +427,7 @@ describe("the log", () => {
     expect(captured.answer).toEqual(answer.body);
   });
 
-  test("DEC-06 BILL-09 an Idempotency-Key works here too: one charge, and the second call fails, because nothing is answered in part", async () => {
+  test("DEC-06 BILL-09 an Idempotency-Key works here: one charge, and the second call fails, because nothing is partial", async () => {
     const mine = await scene.gateway.tenant();
     const headers = { "idempotency-key": "decide-once" };
     const first = await scene.decide(mine.key, decisionBody(), headers);
@@ -433,14 +436,14 @@ describe("the log", () => {
     expect(first.status).toBe(200);
     expect([again.status, again.body.error.code]).toEqual([409, "idempotent_replay"]);
     expect(again.body.error.message).toContain(`GET /v1/requests/${first.headers.get("x-svc-request-id")}.`);
-    const told = ["x-should-retry", "idempotent-replayed"].map((name) => again.headers.get(name));
-    expect(told).toEqual(["false", "true"]);
+    const retryHeaders = ["x-should-retry", "idempotent-replayed"].map((name) => again.headers.get(name));
+    expect(retryHeaders).toEqual(["false", "true"]);
     expect(scene.at("alpha").requests.length).toBe(before);
   });
 });
 
 describe("the state", () => {
-  test("DEC-07 reaches the provider as it was said", async () => {
+  test("DEC-07 reaches the provider unchanged", async () => {
     const state = { b: 1, a: [true, null, "ü"], deep: { constructor: "x" } };
     await scene.decide(tenant.key, decisionBody({ state }));
     const sent: Json = scene.at("alpha").requests.at(-1)?.json;
@@ -451,7 +454,7 @@ describe("the state", () => {
   const NUMBERS = '{"iban":12345678901234567890,"price":1.10,"small":1e-400}';
 
   test.each(["alpha", "beta", "gamma", "delta", "epsilon"] as const)(
-    "DEC-07 its numbers keep all their digits on the way to %s",
+    "DEC-07 its numbers keep all digits on the way to %s",
     async (provider) => {
       const body = JSON.stringify(decisionBody({ model: `lab/${provider}`, state: "STATE" })).replace(
         '"STATE"',
@@ -463,7 +466,7 @@ describe("the state", () => {
     },
   );
 
-  test("DEC-15 and so they do in OpenAI's shape, in input and instructions", async () => {
+  test("DEC-15 and in OpenAI's shape, in input and instructions", async () => {
     const part = `{"type":"input_json","data":${NUMBERS}}`;
     const questions = `[{"type":"predicate","name":"lit","instructions":[{"type":"input_text","text":"Is it?"},${part}]}]`;
     const body = `{"model":"lab/beta","input":[{"role":"user","content":[${part}]}],"questions":${questions}}`;

@@ -40,25 +40,28 @@ const BROKEN: readonly (readonly [string, Json])[] = [
   ["tells more than the model can read", { ...SO_ANSWER, usage: { input_tokens: 900_000, output_tokens: 0 } }],
 ];
 
-describe("an answer that is not whole", () => {
-  test.each(BROKEN)("DEC-06 one that %s is never returned in part: the next endpoint is asked", async (_name, json) => {
-    const mine = await scene.gateway.tenant();
-    const before = await scene.balance(mine);
-    scene.at("alpha").next({ json });
-    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/judge" }));
-    expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
-    expect(answer.body.answers.lit).toEqual({ type: "noul", noul: 0.98 });
-    // Charged once, by who answered.
-    expect(before - (await scene.balance(mine))).toBeCloseTo(130 * 200e-6, 9);
-    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-    expect(row.attempts.map(({ provider, outcome }: Json) => [provider, outcome])).toEqual([
-      ["alpha", "next"],
-      ["beta", "served"],
-    ]);
-  });
+describe("an incomplete reply", () => {
+  test.each(BROKEN)(
+    "DEC-06 one that %s is never returned in part: the next endpoint is called",
+    async (_name, json) => {
+      const mine = await scene.gateway.tenant();
+      const before = await scene.balance(mine);
+      scene.at("alpha").next({ json });
+      const answer = await scene.decide(mine.key, decisionBody({ model: "lab/judge" }));
+      expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
+      expect(answer.body.answers.lit).toEqual({ type: "noul", noul: 0.98 });
+      // Charged once, by the endpoint that answered.
+      expect(before - (await scene.balance(mine))).toBeCloseTo(130 * 200e-6, 9);
+      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(row.attempts.map(({ provider, outcome }: Json) => [provider, outcome])).toEqual([
+        ["alpha", "next"],
+        ["beta", "served"],
+      ]);
+    },
+  );
 
   test.each(BROKEN)(
-    "DEC-06 one that %s, and nobody is left: 502 upstream_invalid_answer, nothing charged",
+    "DEC-06 one that %s, and no endpoint is left: 502 upstream_invalid_answer, nothing charged",
     async (_name, json) => {
       const mine = await scene.gateway.tenant();
       const before = await scene.balance(mine);
@@ -73,7 +76,7 @@ describe("an answer that is not whole", () => {
     },
   );
 
-  test("DEC-02 where the provider reports no usage nothing is ever estimated: it is no answer", async () => {
+  test("DEC-02 usage is never estimated: a reply without usage is an invalid response", async () => {
     scene.at("beta").next({ json: { ...OD_ANSWER, usage: undefined } });
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/beta" }));
     expect(answer.body.error.code).toBe("upstream_invalid_answer");
@@ -87,7 +90,7 @@ describe("an answer that is not whole", () => {
   test.each([
     ["a state that is read again for each question", "word ".repeat(4000)],
     ["the provider's own instructions, which are", "The door is open."],
-  ])("DEC-02 BILL-02 %s: the figures of one request for many questions are believed and charged", async (_, state) => {
+  ])("DEC-02 BILL-02 %s: usage of one request for many questions is accepted and charged", async (_, state) => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     const keys = Array.from({ length: 10 }, (_, at) => `q${at}`);
@@ -101,7 +104,7 @@ describe("an answer that is not whole", () => {
     expect(row.usage).toMatchObject({ input_tokens: 42_000, estimated: false });
   });
 
-  test("DEC-06 an answer in another format altogether, and a page of HTML", async () => {
+  test("DEC-06 a reply in another format, and an HTML page", async () => {
     for (const script of [{ json: OD_ANSWER }, { body: "<html>Bad gateway</html>" }]) {
       scene.at("alpha").next(script);
       const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/judge" }));
@@ -109,10 +112,10 @@ describe("an answer that is not whole", () => {
     }
   });
 
-  test("DEC-06 figures that rounding explains are taken as they are", async () => {
+  test("DEC-06 probabilities within rounding error are accepted unchanged", async () => {
     const answers = {
       lit,
-      // 0.99 in all, and the choice a hundredth below the likeliest.
+      // 0.99 in total, and the choice a hundredth below the likeliest.
       "room.name": {
         type: "choice",
         choice: "cellar",
@@ -128,14 +131,14 @@ describe("an answer that is not whole", () => {
     expect(body.answers.bright_2.score).toBe(1.54);
   });
 
-  test("DEC-06 failures of any other kind move on as everywhere, through all interfaces", async () => {
+  test("DEC-06 all other failures fail over, through all interfaces", async () => {
     scene.at("alpha").next({ status: 500 });
     scene.at("beta").next({ end: { is: "cut", after: "after_headers" }, json: {} });
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/judge" }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
   });
 
-  describe("one endpoint answers wrongly and the other fails", () => {
+  describe("one endpoint gives an invalid reply and the other fails", () => {
     const wrong = { json: { ...SO_ANSWER, answers: { lit } } };
     const wrongBeta = { json: { ...OD_ANSWER, answers: [] } };
     let two: Tenant;
@@ -162,13 +165,13 @@ describe("an answer that is not whole", () => {
       expect(await judged(script, wrongBeta)).toEqual(invalid);
     });
 
-    test("DEC-06 a refusal of the request itself is told as that", async () => {
+    test("DEC-06 a refusal of the request itself is reported as such", async () => {
       const refusal = { status: 400, json: { error: { message: "Too many words.", code: "bad" } } };
       expect(await judged(wrong, refusal)).toEqual([400, "provider_error"]);
     });
   });
 
-  test("RATE-07 a provider's 429 with nobody left stays one", async () => {
+  test("RATE-07 a provider's 429 with no endpoint left stays a 429", async () => {
     scene.at("alpha").next({ status: 429, headers: { "retry-after": "30" }, json: { detail: "slow down" } });
     const answer = await scene.decide(tenant.key, decisionBody());
     expect([answer.status, answer.body.error.code, answer.headers.get("retry-after")]).toEqual([

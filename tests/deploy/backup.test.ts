@@ -13,7 +13,7 @@ import { hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
 const hasDump = spawnSync("/bin/sh", ["-c", "command -v pg_dump && command -v pg_restore"]).status === 0;
 const RESPONSE = { model: "sandbox/chat", input: "Remember this.", store: true };
 
-/** A gateway of its own process, as an operator has it, with a few words to it. */
+/** A gateway in a separate process, as an operator runs it, with a few requests. */
 async function operated(dataDir: string, env: Record<string, string> = {}) {
   const child = spawnGateway({ DATA_DIR: dataDir, LOG_LEVEL: "silent", ...env });
   const origin = await child.ready();
@@ -29,7 +29,7 @@ async function operated(dataDir: string, env: Record<string, string> = {}) {
   return { child, call, manage };
 }
 
-test("BILL-07 a backup that was made while requests ran gives back balance, keys, log and sealed answers", async () => {
+test("BILL-07 a backup made during requests restores balance, keys, log and encrypted responses", async () => {
   onTestFinished(cleanUp);
   const dataDir = path.join(temporaryFolder(), "data");
   mkdirSync(dataDir);
@@ -47,7 +47,7 @@ test("BILL-07 a backup that was made while requests ran gives back balance, keys
   const answered = await Promise.all(Array.from({ length: 20 }, ask));
   const costBefore = answered.reduce((sum, { usage }) => sum + Math.round(Number(usage.cost) * 1e9), 0);
   expect(costBefore).toBeGreaterThan(0);
-  // What these cost may be in the backup or not: they run while it is made, and none may be in it by half.
+  // Their cost may be in the backup or not: they run while it is made, and none may be partial.
   const during = Promise.all(Array.from({ length: 40 }, ask));
   const report = await spawnCli(["--json", "backup", saved], { DATA_DIR: dataDir });
   expect(statSync(path.join(saved, "gateway.sqlite")).mode & 0o077, "the copy is for this user alone").toBe(0);
@@ -73,7 +73,7 @@ test("BILL-07 a backup that was made while requests ran gives back balance, keys
   expect(await after.child.stop()).toBe(0);
 }, 60_000);
 
-test("a backup can leave secrets out, goes into no folder that has something in it, and leaves PostgreSQL to its own tools", async () => {
+test("a backup can exclude secrets, needs an empty folder, and leaves PostgreSQL to its own tools", async () => {
   onTestFinished(cleanUp);
   const dataDir = temporaryFolder();
   const saved = path.join(temporaryFolder(), "backup");
@@ -88,14 +88,14 @@ test("a backup can leave secrets out, goes into no folder that has something in 
   const again = await run("backup", saved);
   expect(again).toMatchObject({ code: 1 });
   expect(again.stderr).toContain("is not empty");
-  // There the system has no such folder, whatever is tried.
+  // The system has no such folder there.
   for (const folder of [path.join(saved, "gateway.sqlite", "x"), "/proc/x"])
     expect((await run("backup", folder)).stderr).toMatch(/cannot be used \(\w+\)\. Name a folder that can be written/);
   const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
   expect(elsewhere.stderr).toContain("pg_dump");
 });
 
-test("BILL-07 a backup has the master key that opens it, or says that it has none; backups before it are not in it", async () => {
+test("BILL-07 a backup has the master key that opens it or reports its absence; earlier backups are not in it", async () => {
   onTestFinished(cleanUp);
   const dataDir = temporaryFolder();
   const [former, used] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
@@ -124,7 +124,7 @@ test("BILL-07 a backup has the master key that opens it, or says that it has non
   expect(await saved("from-settings", { GATEWAY_MASTER_KEY: used.toString("base64") })).toEqual([[], 1]);
 });
 
-describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the guide says", () => {
+describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored by the guide", () => {
   const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
   const section = /^## PostgreSQL$.*?^### /ms.exec(read("docs/guides/backup.md"))?.[0] ?? "";
   const blocks = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, lines = ""]) => lines);
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the
   const twoRoles = { owner: "gateway_owner", app: "gateway_app", restoring: forTwoRoles };
   const env = { GATEWAY_ADMIN_TOKEN: "a".repeat(40), GATEWAY_MASTER_KEY: "6d".repeat(32), GATEWAY_SANDBOX: "on" };
 
-  /** A server whose administrator is `postgres`, with an empty database in it. */
+  /** A server whose administrator is `postgres`, with an empty database. */
   async function administered() {
     const cluster = await startCluster();
     onTestFinished(() => cluster.close());
@@ -148,12 +148,12 @@ describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the
         url.pathname = database;
         return url.href;
       },
-      /** Lines of the guide, but for the question for passwords, which needs a terminal. */
+      /** Commands of the guide, without the password prompt, which needs a terminal. */
       type(lines: string, dump: string, more: Record<string, string> = {}) {
         const typed = lines.replace("/backup/gateway.dump", dump).replace(/^psql .*\\password.*\n/m, "");
         const whose = { PATH: process.env["PATH"] ?? "", PGHOST, PGPORT, PGUSER: "postgres", PGPASSWORD: PASSWORD };
         const done = spawnSync("/bin/sh", ["-ec", typed], { cwd: PROJECT_ROOT, env: { ...whose, ...more } });
-        expect({ status: done.status, said: String(done.stderr) }, typed).toEqual({ status: 0, said: "" });
+        expect({ status: done.status, stderr: String(done.stderr) }, typed).toEqual({ status: 0, stderr: "" });
       },
     };
   }
@@ -163,7 +163,7 @@ describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the
     { title: "two roles", ...twoRoles, where: "the same server" },
     { title: "two roles", ...twoRoles, where: "another server" },
   ])(
-    "BILL-07 $title on $where: a gateway starts with its balance, keys and sealed answers",
+    "BILL-07 $title on $where: a gateway starts with its balance, keys and encrypted responses",
     { timeout: 60_000 },
     async ({ owner, app, restoring, where }) => {
       onTestFinished(cleanUp);
@@ -181,7 +181,7 @@ describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the
       await before.manage("/workspaces/research/wallet/credits", { amount: "10" });
       const { key } = await before.manage("/workspaces/research/keys", { name: "app", environment: "live" });
       const kept = await before.call(key, "/v1/responses", RESPONSE);
-      // A gateway that was stopped leaves nothing in its journal.
+      // A stopped gateway leaves nothing in its journal.
       expect(await before.child.stop()).toBe(0);
 
       const dump = path.join(temporaryFolder(), "gateway.dump");

@@ -30,7 +30,7 @@ const services = new Map(Object.entries<Service>(compose.services));
 const gateways = [...services].filter(([name]) => name.startsWith("gateway-"));
 const examples = readEnvFile(readFileSync(path.join(FOLDER, ".env.example"), "utf8"));
 
-test("no container can write but where it is said, gain rights or keep any, and none has a secret in its environment", () => {
+test("containers write only to declared paths, gain no privileges, and have no secret in their environment", () => {
   for (const [name, service] of services) {
     expect(service.read_only, name).toBe(true);
     expect(service.cap_drop, name).toEqual(["ALL"]);
@@ -46,7 +46,7 @@ test("no container can write but where it is said, gain rights or keep any, and 
   expect(published).toEqual(["balancer"]);
 });
 
-test("OPS-05 the gateways take their settings, and so does whoever uncomments the examples", () => {
+test("OPS-05 the gateways accept their settings, also with the examples uncommented", () => {
   expect(gateways.length).toBeGreaterThan(1);
   for (const [name, { environment = {} }] of gateways) expect(problemsOf(environment), name).toEqual([]);
   const { PUBLISH, ...settings } = examples;
@@ -59,7 +59,7 @@ test("OPS-05 the gateways take their settings, and so does whoever uncomments th
   expect(problemsOf({ ...gateways[0]?.[1].environment, ...filled })).toEqual([]);
 });
 
-test("OPS-05 the owner of the tables is three lines that are commented out, and fit together without that", () => {
+test("OPS-05 the table owner is three commented lines, and the file is valid without them", () => {
   const lines = /^( *)#(?=(?:- )?database_migration_url|DATABASE_MIGRATION_URL)/gim;
   expect(written.match(lines)?.length).toBe(3);
   const { services: all, secrets } = parse(written.replace(lines, "$1"), { merge: true });
@@ -70,7 +70,7 @@ test("OPS-05 the owner of the tables is three lines that are commented out, and 
   expect(problemsOf(environment ?? {})).toEqual([]);
 });
 
-test("each gateway has a journal of its own, time to finish, and a server line at the balancer", () => {
+test("each gateway has its own journal, time to drain, and a server line at the load balancer", () => {
   const balancer = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
   const drainMs = Number(gateways[0]?.[1].environment?.["GATEWAY_DRAIN_TIMEOUT_MS"]);
   const volumes = gateways.map(([, service]) => service.volumes?.[0]);
@@ -85,7 +85,7 @@ test("each gateway has a journal of its own, time to finish, and a server line a
   expect([...balancer.matchAll(/^ {2}server /gm)].length).toBe(gateways.length);
 });
 
-test("its secrets are made once, each where the compose file looks for it, and hand over valid settings", () => {
+test("its secrets are generated once, in the paths of the compose file, and give valid settings", () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-compose-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   cpSync(path.join(FOLDER, "secrets.sh"), path.join(folder, "secrets.sh"));

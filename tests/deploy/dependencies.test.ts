@@ -31,7 +31,7 @@ function isOfOurs({ os, cpu, libc }: Entry): boolean {
   return fits(os, ["linux"]) && fits(cpu, ["x64", "arm64"]) && fits(libc, ["glibc"]);
 }
 
-describe("the policy of dependencies", () => {
+describe("dependency policy", () => {
   test("versions are exact", () => {
     const all = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.devDependencies };
     const loose = Object.entries({ ...all, ...manifest.overrides }).filter(
@@ -40,21 +40,21 @@ describe("the policy of dependencies", () => {
     expect(loose).toEqual([]);
   });
 
-  test("every package that is installed here is locked by its content, and by no place it came from", () => {
+  test("every installed package is locked by its digest, without a registry URL", () => {
     const open = packages.filter(([, { integrity }]) => integrity?.startsWith("sha512-") !== true);
     expect(open.filter(([, entry]) => isOfOurs(entry) || entry.optional !== true).map(([where]) => where)).toEqual([]);
     expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   });
 
-  test("no script of a package runs at its installation", () => {
+  test("no install scripts of packages run", () => {
     const settings = read(".npmrc").split("\n");
     for (const line of ["ignore-scripts=true", "save-exact=true"]) expect(settings).toContain(line);
-    // These would only choose between two versions of a framework, for the page /docs, which is shipped built.
+    // These would only choose between two versions of a framework for the page /docs, which is shipped built.
     const withScripts = packages.filter(([, entry]) => entry.hasInstallScript === true).map(([where]) => where);
     expect(withScripts.filter((where) => !where.endsWith("/vue-demi"))).toEqual([]);
   });
 
-  test("licences are those that the page allows", () => {
+  test("licences are on the page's list", () => {
     const [, section = ""] = page.split("## Licences");
     const allowed = new Set([...(section.split("\n## ")[0] ?? "").matchAll(/`([\w.-]+)`/g)].map(([, name]) => name));
     expect(allowed.size).toBeGreaterThan(5);
@@ -69,7 +69,7 @@ describe("the policy of dependencies", () => {
     expect(copyleft.filter(([where]) => !where.includes("/lightningcss")).map(([where]) => where)).toEqual([]);
   });
 
-  test("each package that runs has its reason on the page, and none is there that does not", () => {
+  test("each runtime package has its reason on the page, and no other is listed", () => {
     const [, table = ""] = page.split("## What runs, and why");
     const named = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = ""]) => cell.match(/[^`, ]+/g) ?? []);
     const used = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
@@ -77,8 +77,8 @@ describe("the policy of dependencies", () => {
   });
 });
 
-describe("the bill of materials", () => {
-  test("has every package of the lock file, once, with digest and licence, and is the same each time", () => {
+describe("the SBOM", () => {
+  test("has every package of the lock file, once, with digest and licence, and is deterministic", () => {
     const made = sbom({ all: true });
     const locked = new Set(packages.map(([where, { version }]) => `${where.split("node_modules/").at(-1)}@${version}`));
     expect(made.components.map((component) => component["bom-ref"]).sort()).toEqual([...locked].sort());
@@ -87,7 +87,7 @@ describe("the bill of materials", () => {
     expect(JSON.stringify(made)).not.toMatch(/registry|\d{4}-\d\d-\d\dT/);
   });
 
-  test("of what runs has no tools of development, and only edges between packages that are in it", () => {
+  test("of the runtime has no development tools, and only edges between its packages", () => {
     const made = sbom({ all: false });
     const refs = new Set(made.dependencies.map(({ ref }) => ref));
     expect(made.components.filter(({ scope }) => scope === "excluded")).toEqual([]);

@@ -8,14 +8,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { COMPILED, PROGRAM } from "../support/program.ts";
 
-/** A process is the first one of its own space, as in a container; the system lets only root make one. */
+/** A process is PID 1 of its own namespace, as in a container; only root may create one. */
 const AS_FIRST = ["unshare", "--pid", "--fork", "--kill-child"] as const;
 const mayTry = spawnSync(AS_FIRST[0], [...AS_FIRST.slice(1), "true"]).status === 0;
 
-test.skipIf(!mayTry)("OPS-01 the first process of a container ends when it is told to while it starts", async () => {
+test.skipIf(!mayTry)("OPS-01 PID 1 of a container exits on SIGTERM during its start", async () => {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-first-"));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
-  // A database that takes connections and says nothing: the start lasts until it is given up, whoever else has the machine.
+  // A database that accepts connections and stays silent: the start lasts until its timeout, on any machine.
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   onTestFinished(() => void silent.close());
@@ -33,20 +33,20 @@ test.skipIf(!mayTry)("OPS-01 the first process of a container ends when it is to
     stdio: "pipe",
   });
   onTestFinished(() => void outer.kill("SIGKILL"));
-  let said = "";
+  let stdout = "";
   outer.stdout.on("data", (chunk) => {
-    said += chunk;
+    stdout += chunk;
   });
   const ended = once(outer, "exit");
-  // Again and again: what comes before anything of the gateway is loaded is lost.
+  // Repeatedly: a signal before any gateway code is loaded is lost.
   while (outer.exitCode === null && outer.signalCode === null) {
     for (const pid of childrenOf(outer.pid)) tell(pid);
     await Promise.race([ended, sleep(50)]);
   }
-  // By its own word or by the signal: either is told as this code.
+  // By its own exit or by the signal: either is reported as this code.
   const { SIGTERM } = os.constants.signals;
   expect(outer.signalCode === "SIGTERM" ? 128 + SIGTERM : outer.exitCode).toBe(128 + SIGTERM);
-  expect(said).toBe("");
+  expect(stdout).toBe("");
 });
 
 function portOf(server: Server): number {

@@ -32,7 +32,7 @@ const envOf = (values: object): Record<string, string> =>
   Object.fromEntries(podOf(values).containers[0].env.map(({ name, value }: Json) => [name, value ?? "gw-0"]));
 
 describe("the chart", () => {
-  test("its values fit its schema, which refuses slips of the pen", () => {
+  test("its values match its schema, which rejects typos", () => {
     const validate = new Ajv({ strict: false }).compile(
       JSON.parse(readFileSync(path.join(FOLDER, "values.schema.json"), "utf8")),
     );
@@ -53,7 +53,7 @@ describe("the chart", () => {
     ["as it comes", {}, 6],
     ["with everything", EVERYTHING, 9],
     ["with the least", LEAST, 4],
-  ])("%s makes whole objects whose selectors and names meet", (_name, values, count) => {
+  ])("%s gives complete objects whose selectors and names match", (_name, values, count) => {
     const objects = objectsOf(values);
     expect(objects.size).toBe(count);
     const set = objects.get("StatefulSet/gw");
@@ -76,7 +76,7 @@ describe("the chart", () => {
     expect(chart.notes(values)).toContain("statefulset/gw");
   });
 
-  test("OPS-05 the gateway takes the settings it is given", () => {
+  test("OPS-05 the gateway accepts the settings it is given", () => {
     for (const values of [{}, EVERYTHING, LEAST]) {
       const { POD_NAME, ...env } = envOf(values);
       expect(POD_NAME).toBe("gw-0");
@@ -87,7 +87,7 @@ describe("the chart", () => {
     expect(Object.values(envOf({})).filter((value) => value.includes("secretKeyRef"))).toEqual([]);
   });
 
-  test("pods have no root, no rights, no token, and nothing to write to but their data", () => {
+  test("pods have no root, no privileges, no token, and write only to their data", () => {
     const pod = podOf({});
     expect(pod.automountServiceAccountToken).toBe(false);
     expect(objectsOf({}).get("ServiceAccount/gw").automountServiceAccountToken).toBe(false);
@@ -108,7 +108,7 @@ describe("the chart", () => {
     expect(readFileSync(path.join(PROJECT_ROOT, "deploy/image/Dockerfile"), "utf8")).toContain("USER 10001:10001");
   });
 
-  test("OPS-01 probes ask doors that exist, and a pod that stops has time to be left alone and to finish its streams", () => {
+  test("OPS-01 probes use existing routes, and a stopping pod has time to leave rotation and finish its streams", () => {
     const values = { drainSeconds: 300, preStopSeconds: 15 };
     const [container] = podOf(values).containers;
     const open = ROUTES.filter(({ access }) => access.by === "anyone").map(({ path: at }) => at);
@@ -123,7 +123,7 @@ describe("the chart", () => {
     expect(set.spec.persistentVolumeClaimRetentionPolicy).toEqual({ whenDeleted: "Retain", whenScaled: "Retain" });
   });
 
-  test("OPS-02 Prometheus knows the instances by the job that the alerts ask for", () => {
+  test("OPS-02 Prometheus has the instances under the job name of the alerts", () => {
     const objects = objectsOf(EVERYTHING);
     const { jobLabel, selector } = objects.get("ServiceMonitor/gw").spec;
     const [, job] =
@@ -136,7 +136,7 @@ describe("the chart", () => {
     expect(watched.map(({ metadata }) => metadata.labels[jobLabel])).toEqual([job]);
   });
 
-  test("a number of instances is not set where something else decides on it", () => {
+  test("the replica count is not set if an autoscaler manages it", () => {
     expect(objectsOf({}).get("StatefulSet/gw").spec.replicas).toBe(2);
     expect(objectsOf(EVERYTHING).get("StatefulSet/gw").spec.replicas).toBeUndefined();
   });

@@ -8,7 +8,7 @@ import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
 
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
 const isThere = (program: string) => spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
-/** Above what a request may take in all: whoever cuts must be the gateway, which says why. */
+/** Above the request timeout: the gateway must be the one to end a request, because it reports why. */
 const LONGEST_SECONDS = SETTINGS.GATEWAY_REQUEST_TIMEOUT_MS.fallback / 1000;
 
 function folderForTest(): string {
@@ -17,23 +17,23 @@ function folderForTest(): string {
   return folder;
 }
 
-describe("units of systemd", () => {
+describe("systemd units", () => {
   test.skipIf(!isThere("systemd-analyze")).each(["inference-gateway.service", "inference-node.service"])(
-    "%s is read by systemd without a complaint",
+    "%s is accepted by systemd without a warning",
     (name) => {
       const folder = folderForTest();
       const file = path.join(folder, name);
-      // The program stands elsewhere on this machine.
+      // The program has another path on this machine.
       writeFileSync(file, read(`deploy/systemd/${name}`).replaceAll("/opt/inference-gateway", PROJECT_ROOT));
       const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
-      expect({ status, said: stderr.split("\n").filter((line) => line.includes(name)) }).toEqual({
+      expect({ status, stderr: stderr.split("\n").filter((line) => line.includes(name)) }).toEqual({
         status: 0,
-        said: [],
+        stderr: [],
       });
     },
   );
 
-  test("OPS-01 the gateway's unit gives it a folder, secrets that no one else reads, and time to finish", () => {
+  test("OPS-01 the gateway's unit has a data folder, private secrets, and time to drain", () => {
     const unit = read("deploy/systemd/inference-gateway.service");
     const env = readEnvFile(read("deploy/systemd/inference-gateway.env"));
     const stopSeconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
@@ -41,7 +41,7 @@ describe("units of systemd", () => {
     for (const line of ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="])
       expect(unit.split("\n")).toContain(line);
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute=yes/m);
-    // The addresses of the machine, which GATEWAY_PEER_HOST=0.0.0.0 is told to the others by, are asked of the kernel.
+    // The machine's addresses, advertised for GATEWAY_PEER_HOST=0.0.0.0, are read from the kernel.
     expect(/^RestrictAddressFamilies=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain("AF_NETLINK");
     const state = /^StateDirectory=(.*)$/m.exec(unit)?.[1];
     expect(unit).toContain(`DATA_DIR=/var/lib/${state}`);
@@ -50,21 +50,21 @@ describe("units of systemd", () => {
     expect(credentials.every((name) => unit.includes(`_FILE=%d/${name}`))).toBe(true);
   });
 
-  test("OPS-01 a call that a unit does not allow is refused, and does not end the program", () => {
+  test("OPS-01 a system call that a unit does not allow is refused and does not end the program", () => {
     for (const name of ["inference-gateway.service", "inference-node.service"])
       expect(read(`deploy/systemd/${name}`)).toMatch(/^SystemCallErrorNumber=EPERM$/m);
   });
 
-  test("OPS-05 its example of settings is taken by the gateway", () => {
+  test("OPS-05 the gateway accepts its example settings", () => {
     const env = readEnvFile(read("deploy/systemd/inference-gateway.env"));
-    // Its user may not read the folder that these settings are in: files come as credentials of the unit.
+    // Its user may not read the folder of these settings: files are credentials of the unit.
     expect(Object.keys(env).filter((name) => name.endsWith("_FILE"))).toEqual([]);
     const secrets = { GATEWAY_ADMIN_TOKEN_FILE: "", GATEWAY_MASTER_KEY_FILE: "" };
     expect(problemsOf({ ...env, ...secrets })).toEqual([]);
   });
 });
 
-describe("balancers", () => {
+describe("load balancers", () => {
   test.skipIf(!isThere("haproxy"))("HAProxy takes its file", () => {
     const { status, stderr } = spawnSync(
       "haproxy",
@@ -88,10 +88,10 @@ describe("balancers", () => {
       `pid ${folder}/pid; error_log stderr; events {} http { access_log off; client_body_temp_path ${folder}/b; include ${included}; }`,
     );
     const { status, stderr } = spawnSync("nginx", ["-t", "-q", "-c", main], { encoding: "utf8" });
-    expect({ status, said: stderr }).toEqual({ status: 0, said: "" });
+    expect({ status, stderr: stderr }).toEqual({ status: 0, stderr: "" });
   });
 
-  test("both wait longer than the gateway, hold nothing back, and send no request twice", () => {
+  test("both wait longer than the gateway, do not buffer, and retry no request", () => {
     const haproxy = read("deploy/haproxy/haproxy.cfg");
     for (const side of ["client", "server"])
       expect(Number(new RegExp(`^ {2}timeout ${side} (\\d+)s$`, "m").exec(haproxy)?.[1])).toBeGreaterThan(
@@ -108,7 +108,7 @@ describe("balancers", () => {
     expect(nginx).not.toContain("non_idempotent");
     const megabytes = Number(/client_max_body_size (\d+)m;/.exec(nginx)?.[1]);
     expect(megabytes * 1024 * 1024).toBeGreaterThan(SETTINGS.GATEWAY_BODY_MAX_BYTES.fallback);
-    // Idle connections end at the balancer first: a gateway that closes one while a request comes would lose it.
+    // Idle connections are closed by the load balancer first: a gateway that closes one could lose a request.
     const idleMs = SETTINGS.GATEWAY_CONNECTION_IDLE_MS.fallback;
     expect(Number(/timeout http-keep-alive (\d+)s/.exec(haproxy)?.[1]) * 1000).toBeLessThan(idleMs);
     expect(Number(/ keepalive_timeout (\d+)s/.exec(nginx)?.[1]) * 1000).toBeLessThan(idleMs);

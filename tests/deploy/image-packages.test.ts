@@ -8,14 +8,14 @@ import { PROJECT_ROOT } from "../../src/settings/config.ts";
 
 const kept = packagesThatRun(PROJECT_ROOT);
 
-test("OPS-05 the image keeps what the gateway runs on, and nothing that only builds the portal or tests", () => {
+test("OPS-05 the image keeps the gateway's runtime, and nothing that only builds the portal or tests", () => {
   const names = ["zod", "pg", "@redis/client", "better-auth", "nodemailer", "gpt-tokenizer", "@opentelemetry/api"];
   for (const name of names) expect(kept).toContain(`node_modules/${name}`);
   for (const name of ["vite", "react", "vue", "typescript", "vitest", "@babel/core", "lightningcss", "undici"])
     expect(kept).not.toContain(`node_modules/${name}`);
 });
 
-/** Files that act when they are loaded. */
+/** Files with side effects on load. */
 const ACTS = /(?:-worker|\/cli|\/node-connect|\/agent)\.ts$/;
 
 const LOAD_ALL = `
@@ -28,7 +28,7 @@ const LOAD_ALL = `
   process.exit(0);
 `;
 
-test("OPS-05 every part of the gateway loads with the packages that the image keeps", () => {
+test("OPS-05 every module of the gateway loads with the packages that the image keeps", () => {
   const root = emptyFolder();
   for (const name of ["src", "scripts", "package.json"])
     cpSync(path.join(PROJECT_ROOT, name), path.join(root, name), { recursive: true });
@@ -42,7 +42,7 @@ test("OPS-05 every part of the gateway loads with the packages that the image ke
   expect(`${stdout}${stderr.slice(0, 2000)}`).toContain("loaded\n");
 }, 180_000);
 
-/** As the image has it, and without the packages inside: each of them is kept or not for itself. */
+/** As in the image, without nested packages: each is kept or removed separately. */
 function copyPackage(where: string, root: string): void {
   const from = path.join(PROJECT_ROOT, where);
   if (!existsSync(from)) return;
@@ -53,7 +53,7 @@ function copyPackage(where: string, root: string): void {
   });
 }
 
-test("OPS-05 headers, maps and types of kept packages go, and so do packages that are not kept", () => {
+test("OPS-05 headers, maps and types of kept packages are removed, and so are packages that are not kept", () => {
   const root = emptyFolder();
   const lock = {
     packages: {

@@ -18,7 +18,7 @@ const copied = [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.*) \S+$/gm)
   sources.split(" "),
 );
 
-test("the image copies what is in the repository, and its ignore file lets all of that in and nothing else", () => {
+test("the image copies files of the repository, and its ignore file admits exactly those", () => {
   const ignore = read("deploy/image/Dockerfile.dockerignore").split("\n");
   expect(ignore.find((line) => line !== "" && !line.startsWith("#"))).toBe("*");
   const letIn = ignore.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
@@ -51,7 +51,7 @@ test("everything that the gateway imports or reads at run time is in the image",
     expect(existsSync(path.join(PROJECT_ROOT, file)), file).toBe(true);
 });
 
-test("it builds on the pinned Node, with exact packages whose scripts do not run, and without tools of the tests", () => {
+test("it uses the pinned Node and exact packages without install scripts or test tools", () => {
   const pinned = Object.values(manifest.optionalDependencies);
   expect(new Set(pinned).size).toBe(1);
   expect(build).toMatch(new RegExp(`^node:${String(pinned[0]).replaceAll(".", "\\.")}-bookworm-slim AS build`));
@@ -59,10 +59,10 @@ test("it builds on the pinned Node, with exact packages whose scripts do not run
   expect(dockerfile).not.toMatch(/npm (?:install|i)\b|curl|wget|ADD /);
 });
 
-test("it runs as nobody special, writes to /data alone, stops by SIGTERM, and carries no secret", () => {
+test("it runs unprivileged, writes only to /data, stops on SIGTERM, and has no secret", () => {
   const users = [...run.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
   expect(users).toEqual(["10001:10001"]);
-  // After the last change of rights nothing of the application belongs to that user.
+  // After the last change of permissions nothing of the application belongs to that user.
   expect(run).toMatch(/^COPY --from=build --chown=0:0 \/app \/app$/m);
   expect(run).toMatch(/^VOLUME \/data$/m);
   expect(run).toMatch(/^STOPSIGNAL SIGTERM$/m);
@@ -76,13 +76,13 @@ test("it runs as nobody special, writes to /data alone, stops by SIGTERM, and ca
   expect(run).toContain(`org.opencontainers.image.version="${manifest.version}"`);
 });
 
-test("its health check is content with a gateway that lives, and with nothing else", async () => {
+test("its health check accepts a healthy gateway and nothing else", async () => {
   const command = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(run)?.[1] ?? "[]");
   expect(command).toEqual(["/app/node_modules/.bin/node", "/app/deploy/image/healthcheck.mjs"]);
   const check = (port: string) =>
     spawnSync(process.execPath, [path.join(PROJECT_ROOT, "deploy/image/healthcheck.mjs")], { env: { PORT: port } });
   expect(check(String(await unusedPort())).status).toBe(1);
-  // In a process of its own: the check is waited for, and a gateway in this one could not answer.
+  // In a separate process: the check is synchronous, and a gateway in this one could not answer.
   onTestFinished(cleanUp);
   const origin = await spawnGateway({ LOG_LEVEL: "silent" }).ready();
   expect(check(new URL(origin).port).status).toBe(0);

@@ -6,7 +6,7 @@ import { ROUTES } from "../../src/contract/routes.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { quietShell } from "../support/shell.ts";
 
-/** Everything that an operator copies from or reads: what it names must exist. */
+/** Everything that an operator copies or reads: every name in it must exist. */
 const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>
   readdirSync(path.join(PROJECT_ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -15,15 +15,15 @@ const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>
 const GUIDES = ["README.md", ...FILES.filter((file) => file.endsWith(".md"))];
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
 
-describe("what charts, units, examples and guides name exists", () => {
-  /** Of the command line alone: they stand in its code. */
+describe("names in charts, units, examples and guides exist", () => {
+  /** Of the command line only: they are in its code. */
   const ofCommands = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
   const aws = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
   const settings = new Set([...Object.keys(SETTINGS), ...aws].flatMap((name) => [name, `${name}_FILE`]));
   const provider =
     /^PROVIDER_(?:<SLUG>|[A-Z0-9_]+?)(?:__(?:<REGION>|[A-Z0-9_]+))?_(?:(?:API_KEY|BASE_URL)(?:_FILE)?|CREDENTIALS_FILE)?$/;
 
-  test("OPS-05 the command line reads the variables that are said to be its own", () => {
+  test("OPS-05 the command line reads its documented variables", () => {
     const code = readdirSync(path.join(PROJECT_ROOT, "src/cli"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
       .map((name) => read(path.join("src/cli", name)))
@@ -41,15 +41,15 @@ describe("what charts, units, examples and guides name exists", () => {
     expect(unknown).toEqual([]);
   });
 
-  test("OPS-05 whatever sets the address of the database has a place for the owner of its tables", () => {
+  test("OPS-05 every file with a database URL has a setting for the table owner", () => {
     const setting = FILES.filter((file) => file.startsWith("deploy/") && /DATABASE_URL\b/.test(read(file)));
     expect(setting.length).toBeGreaterThan(3);
     expect(setting.filter((file) => !read(file).includes("DATABASE_MIGRATION_URL"))).toEqual([]);
   });
 
-  test("OPS-05 every setting stands in a guide or an example, not only in the list of all", () => {
-    const told = FILES.map(read).join("\n");
-    expect(Object.keys(SETTINGS).filter((name) => !told.includes(name))).toEqual([]);
+  test("OPS-05 every setting is in a guide or an example, not only in the reference", () => {
+    const documented = FILES.map(read).join("\n");
+    expect(Object.keys(SETTINGS).filter((name) => !documented.includes(name))).toEqual([]);
   });
 
   test.each(FILES)("OPS-02 %s: metrics", (file) => {
@@ -60,10 +60,10 @@ describe("what charts, units, examples and guides name exists", () => {
     );
   });
 
-  /** Of the receiver that telemetry is sent to. */
+  /** Of the telemetry receiver. */
   const OTLP = ["/v1/traces", "/v1/metrics", "/v1/logs"];
 
-  /** A path of a guide, with the values that stand in it, is a route; or the beginning of one, as in "everything below /manage". */
+  /** A path of a guide with its values is a route, or the beginning of one, as in "everything below /manage". */
   const isRoute = (named: string) => {
     const words = named.replace(/\/$/, "").split("/");
     return ROUTES.some(({ path: route }) => {
@@ -104,7 +104,7 @@ describe("commands", () => {
     ),
   );
   const groups = new Set(program.commands.map((group) => group.name()));
-  /** A group alone is how a text speaks of all its commands. */
+  /** A group name alone refers to all its commands. */
   const isCommand = (words: readonly string[]) =>
     commands.has(words[0] ?? "") ||
     commands.has(words.slice(0, 2).join(" ")) ||
@@ -112,7 +112,7 @@ describe("commands", () => {
 
   const SHELLS: ReadonlySet<string> = new Set(["", "sh", "bash", "shell"]);
 
-  /** What stands in code: a line of a block, or words between backticks. */
+  /** Code: a line of a block, or text between backticks. */
   function calls(text: string): string[] {
     const blocks = [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].flatMap(([, language = "", code = ""]) =>
       SHELLS.has(language) ? code.replaceAll("\\\n", " ").split(/\n|\|\||&&|[;|](?=\s)/) : [],
@@ -139,12 +139,12 @@ describe("commands", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("every command and every flag stands in a guide", () => {
-    const told = GUIDES.map(read).join("\n");
-    const untold = [...commands].flatMap(([name, { options }]) => [
-      ...(told.includes(name) ? [] : [name]),
-      ...options.filter(({ long }) => !told.includes(long ?? "")).map(({ long }) => `${name} ${long}`),
+  test("every command and every flag is in a guide", () => {
+    const documented = GUIDES.map(read).join("\n");
+    const undocumented = [...commands].flatMap(([name, { options }]) => [
+      ...(documented.includes(name) ? [] : [name]),
+      ...options.filter(({ long }) => !documented.includes(long ?? "")).map(({ long }) => `${name} ${long}`),
     ]);
-    expect(untold).toEqual([]);
+    expect(undocumented).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ describe("credentials of Amazon Bedrock", () => {
   };
   afterAll(() => Promise.all(upstreams.map((upstream) => upstream.close())));
 
-  /** The signature computed anew from what arrived, by the documented steps. */
+  /** The signature, recomputed from the received request by the documented steps. */
   function expectedSignature({ path, headers, raw }: Json, secret: string, region: string): string {
     const names = /SignedHeaders=([^,]+)/.exec(headers.authorization)?.[1] ?? "";
     const encode = (text: string) =>
@@ -46,7 +46,7 @@ describe("credentials of Amazon Bedrock", () => {
     return hmac(key, ["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, sha(canonical)].join("\n")).toString("hex");
   }
 
-  test("CHAT-01 the usual AWS variables connect the provider and sign: path encoded twice, region of the endpoint", async () => {
+  test("CHAT-01 the usual AWS variables connect the provider and sign: double-encoded path, the endpoint's region", async () => {
     const { upstream, call } = await start({ ...KEYS, AWS_SESSION_TOKEN: "session-canary" });
     for (const [model, region] of [
       [MODEL, "eu-central-1"],
@@ -67,7 +67,7 @@ describe("credentials of Amazon Bedrock", () => {
     expect(upstream.requests[0]?.path).toBe("/model/eu.amazon.nova-2-lite-v1%3A0/converse");
   });
 
-  test("CHAT-01 a bearer key wins over them; without either the provider is not connected", async () => {
+  test("CHAT-01 a bearer key takes precedence; without any credential the provider is not connected", async () => {
     const { upstream, call } = await start({ ...KEYS, PROVIDER_AWS_BEDROCK_API_KEY: "bearer-canary" });
     expect((await call(MODEL)).status).toBe(200);
     expect(upstream.requests[0]?.headers.authorization).toBe("Bearer bearer-canary");
@@ -76,7 +76,7 @@ describe("credentials of Amazon Bedrock", () => {
     expect(await none.call(MODEL)).toMatchObject({ status: 404, body: { error: { code: "model_not_found" } } });
   });
 
-  test("half a key pair stops the start and names both variables", async () => {
+  test("an incomplete key pair stops the start and names both variables", async () => {
     await expect(start({ AWS_ACCESS_KEY_ID: "AKIDTEST" })).rejects.toThrow("AWS_SECRET_ACCESS_KEY");
   });
 });

@@ -17,7 +17,7 @@ import {
   type Scene,
 } from "../support/scene.ts";
 
-/** Recorded traffic of Bedrock's Converse, asked for by chat clients: each under a model that Bedrock serves in the EU. */
+/** Recorded traffic of Bedrock's Converse, replayed for chat clients with models that Bedrock serves in the EU. */
 const RECORDINGS: [name: string, model: string][] = [
   ["guardrail", "amazon/nova-micro"],
   ["json-schema", "anthropic/claude-sonnet-4-6"],
@@ -36,7 +36,7 @@ function upstreamModel(model: string): string {
   return file.endpoints.find((one: Json) => one.model === model).upstream_model;
 }
 
-/** Older models took temperature and top_p together; those that stand for them take one. */
+/** Older models took temperature and top_p together; the models that replace them here take one. */
 function sampledOnce({ inferenceConfig: { topP: _topP, ...inferenceConfig } = {}, ...rest }: Json): Json {
   return Object.keys(inferenceConfig).length === 0 ? rest : { ...rest, inferenceConfig };
 }
@@ -59,7 +59,7 @@ describe("recordings of Converse through a running gateway", () => {
   const rawOf = (name: string): Json =>
     JSON.parse(loadBytes(`d4-bedrock-converse/${name}.exchange.json`).toString()).interactions;
 
-  /** The message, as a client puts it together from the pieces of a stream. */
+  /** The message that a client assembles from the chunks of a stream. */
   async function streamed(request: Json): Promise<{ message: Json; finish: string; usage: Json }> {
     const message: Json = { role: "assistant", content: null };
     let finish = "";
@@ -91,8 +91,8 @@ describe("recordings of Converse through a running gateway", () => {
     const raw = rawOf(name)[turn];
     if (interaction === undefined) throw new Error("no such turn");
     const stream = interaction.url.endsWith("converse-stream");
-    const asked = sampledOnce(raw.request.bodyJson);
-    const request = chatRequest(asked, model, stream);
+    const recordedRequest = sampledOnce(raw.request.bodyJson);
+    const request = chatRequest(recordedRequest, model, stream);
     const { blocks, stopReason, usage: figures } = recordedAnswer(raw.response);
     upstream().next(scriptOf(interaction, turn === 0 && figures.outputTokens < 100 ? { slices: "bytes" } : {}));
 
@@ -115,7 +115,7 @@ describe("recordings of Converse through a running gateway", () => {
       accept: stream ? "application/vnd.amazon.eventstream" : "application/json",
       "content-type": "application/json",
     });
-    expect(plain(received?.json)).toEqual(plain(asked));
+    expect(plain(received?.json)).toEqual(plain(recordedRequest));
 
     const cached = figures.cacheReadInputTokens ?? 0;
     const written = figures.cacheWriteInputTokens ?? 0;
@@ -140,7 +140,7 @@ describe("recordings of Converse through a running gateway", () => {
   });
 
   test.each(["parallel-tools", "stream-nova-tools-multiturn"])(
-    "CHAT-03 a tool loop of the client's own: what it got and sends back is what was recorded (%s)",
+    "CHAT-03 a client's tool loop: received and returned messages equal the recording (%s)",
     async (name) => {
       const model = name === "parallel-tools" ? "anthropic/claude-sonnet-4-5" : "amazon/nova-2-lite";
       const { interactions } = loadExchange(`d4-bedrock-converse/${name}`);
@@ -164,7 +164,7 @@ describe("recordings of Converse through a running gateway", () => {
   );
 
   test.each(["stream-claude-thinking", "stream-redacted"])(
-    "CHAT-05 reasoning goes back to the provider as it came (%s)",
+    "CHAT-05 reasoning is sent back to the provider unchanged (%s)",
     async (name) => {
       const [interaction] = loadExchange(`d4-bedrock-converse/${name}`).interactions;
       const [raw] = rawOf(name);
@@ -180,7 +180,7 @@ describe("recordings of Converse through a running gateway", () => {
     },
   );
 
-  test("ERR-06 err-403: the operator's credential is the operator's business", async () => {
+  test("ERR-06 err-403: a credential problem of the operator is not shown to the caller", async () => {
     const [interaction] = loadExchange("d4-bedrock-converse/err-403").interactions;
     if (interaction === undefined) throw new Error("no recording");
     upstream().always(scriptOf(interaction));
@@ -193,7 +193,7 @@ describe("recordings of Converse through a running gateway", () => {
   });
 });
 
-describe("invented streams that break", () => {
+describe("broken streams", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -210,7 +210,7 @@ describe("invented streams that break", () => {
   };
 
   test.each(["midstream-throttling", "midstream-model-stream-error", "truncated", "unmodeled-error"])(
-    "ERR-02 %s: what was said goes out, then an error frame and no end marker, and nothing is charged",
+    "ERR-02 %s: the received content is sent, then an error frame without end marker; nothing is charged",
     async (name) => {
       const { status, text, headers } = await play(name);
       expect(status).toBe(200);
@@ -224,13 +224,13 @@ describe("invented streams that break", () => {
     },
   );
 
-  test("ERR-06 an exception as the first frame is answered as if it had been a status", async () => {
+  test("ERR-06 an exception as the first frame is answered like an error status", async () => {
     const { status, body } = await play("first-frame-validation");
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ code: "provider_error", message: "bad input" });
   });
 
-  test("ERR-07 a checksum that is wrong before anything was said: no answer", async () => {
+  test("ERR-07 a wrong checksum before any content is an invalid response", async () => {
     const { status, body } = await play("bad-crc");
     expect(status).toBe(502);
     expect(body.error.code).toBe("upstream_error");

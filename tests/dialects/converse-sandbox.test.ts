@@ -8,7 +8,7 @@ const model = "sandbox/nova";
 describe("the official SDK and a simulated provider that speaks Converse", () => {
   sdkTests(sdk, { model, provider: "sandbox-de", surface: "chat" });
 
-  test("CHAT-04 response_format: a schema is held to although the provider only knows tools", async () => {
+  test("CHAT-04 response_format: a schema is enforced although the provider only supports tools", async () => {
     const schema = { type: "object", properties: { n: { type: "integer", minimum: 3 } }, required: ["n"] };
     const response_format = { type: "json_schema" as const, json_schema: { name: "n", schema } };
     const reply = await client().chat.completions.create({ model, messages, response_format });
@@ -27,7 +27,7 @@ describe("the official SDK and a simulated provider that speaks Converse", () =>
     expect(JSON.parse(object.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 
-  test("CHAT-05 reasoning comes back beside the answer, and what the provider was told is in a header", async () => {
+  test("CHAT-05 reasoning is returned beside the text, and the effort sent to the provider is in a header", async () => {
     const { data, response } = await client()
       .chat.completions.create({ model, messages, reasoning_effort: "xhigh" })
       .withResponse();
@@ -36,7 +36,7 @@ describe("the official SDK and a simulated provider that speaks Converse", () =>
     expect(response.headers.get("x-svc-upstream-surface")).toBe("chat");
   });
 
-  test("CHAT-08 a limit ends it with length, a stop sequence with stop", async () => {
+  test("CHAT-08 a token limit ends with length, a stop sequence with stop", async () => {
     const short = await client().chat.completions.create({ model, messages, max_tokens: 3 });
     expect(short.choices[0]?.finish_reason).toBe("length");
     const stopped = await client().chat.completions.create({ model, messages, stop: ["You"] });
@@ -46,7 +46,7 @@ describe("the official SDK and a simulated provider that speaks Converse", () =>
     });
   });
 
-  test("CHAT-02 a picture as a data URL is seen; as a remote address it is refused before anyone is called", async () => {
+  test("CHAT-02 an image as a data URL is accepted; a remote URL is refused before any provider is called", async () => {
     const ask = (url: string) =>
       client().chat.completions.create({
         model,

@@ -37,7 +37,7 @@ const bedrock = () => scene.at("aws-bedrock");
 const ask = (more: Record<string, unknown> = {}) => scene.chat(tenant.key, { model: MODEL, ...more });
 const rowOf = (headers: Headers) => scene.row(String(headers.get("x-svc-request-id")));
 
-describe("an answer of Converse", () => {
+describe("a reply of Converse", () => {
   test("CHAT-01 CHAT-07 whole: message, headers, exact usage and cost", async () => {
     bedrock().next({ json: replyOf(ANSWER) });
     const { status, body, headers } = await ask({ model: CLAUDE });
@@ -69,7 +69,7 @@ describe("an answer of Converse", () => {
     });
   });
 
-  test("CHAT-01 CHAT-06 CHAT-07 streamed byte by byte: words, finish, usage only when asked, the end marker", async () => {
+  test("CHAT-01 CHAT-06 CHAT-07 streamed byte by byte: text, finish reason, usage only if requested, the end marker", async () => {
     for (const include_usage of [true, false]) {
       bedrock().next({ ...streamScript(streamOf(ANSWER)), slices: "bytes" });
       const { text, headers } = await ask({ stream: true, stream_options: { include_usage } });
@@ -85,7 +85,7 @@ describe("an answer of Converse", () => {
     }
   });
 
-  test("CHAT-01 what the model says goes on at once", async () => {
+  test("CHAT-01 text is forwarded without delay", async () => {
     const frames = streamOf(ANSWER).slice(0, 2);
     bedrock().next({ ...streamScript(frames), end: { is: "stall", after: Buffer.concat(frames).length } });
     const open = await scene.open(tenant.key, { model: MODEL, stream: true });
@@ -93,7 +93,7 @@ describe("an answer of Converse", () => {
     open.hangUp();
   });
 
-  test("CHAT-03 parallel calls streamed, and their results in one turn back", async () => {
+  test("CHAT-03 streamed parallel calls, and their results sent back in one turn", async () => {
     const content = [
       { toolUse: { toolUseId: "tooluse_a", name: "weather", input: { city: "Köln" } } },
       { toolUse: { toolUseId: "tooluse_b", name: "now", input: {} } },
@@ -111,8 +111,8 @@ describe("an answer of Converse", () => {
     ]);
     bedrock().next({ json: replyOf(ANSWER) });
     const results = ["tooluse_a", "tooluse_b"].map((id) => ({ role: "tool" as const, tool_call_id: id, content: id }));
-    const said = choice === undefined ? [] : [choice.message];
-    await client.chat.completions.create({ model: MODEL, messages: [...messages, ...said, ...results], tools });
+    const reply = choice === undefined ? [] : [choice.message];
+    await client.chat.completions.create({ model: MODEL, messages: [...messages, ...reply, ...results], tools });
     const sent: Json = bedrock().requests.at(-1)?.json;
     expect(sent.messages.slice(1)).toEqual([
       { role: "assistant", content },
@@ -123,7 +123,7 @@ describe("an answer of Converse", () => {
     ]);
   });
 
-  test("CHAT-01 words that have sources come with them, whole and in a stream", async () => {
+  test("CHAT-01 text with citations keeps them, whole and in a stream", async () => {
     const citation = { title: "A", location: { web: { url: "https://a.example" } } };
     const cited = { citationsContent: { content: [{ text: "It " }, { text: "rains." }], citations: [citation] } };
     bedrock().next({ json: replyOf({ ...ANSWER, content: [{ text: "So: " }, cited] }) });
@@ -138,7 +138,7 @@ describe("an answer of Converse", () => {
     expect(chunksOf(text).flatMap(({ choices }) => choices[0]?.delta.annotations ?? [])).toEqual(message.annotations);
   });
 
-  test("CHAT-03 numbers in the arguments of a call keep every digit", async () => {
+  test("CHAT-03 numbers in tool call arguments keep every digit", async () => {
     const content = [{ toolUse: { toolUseId: "tooluse_a", name: "count", input: { of: "NUMBERS" } } }];
     const body = JSON.stringify(replyOf({ ...ANSWER, content, stopReason: "tool_use" }));
     const headers = { "content-type": "application/json" };
@@ -148,7 +148,7 @@ describe("an answer of Converse", () => {
     expect(call.function.arguments).toBe('{"of":[12345678901234567890,1.0]}');
   });
 
-  test("CHAT-01 a stream without its figures is whole once the model stopped, and is counted by the gateway", async () => {
+  test("CHAT-01 a stream without usage is complete once the model stopped, and is counted by the gateway", async () => {
     bedrock().next(streamScript(streamOf(ANSWER).slice(0, -1)));
     const { text, headers } = await ask({ stream: true });
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
@@ -158,7 +158,7 @@ describe("an answer of Converse", () => {
   test.each([
     ["whole", false],
     ["streamed", true],
-  ])("CHAT-01 an answer whose figures were left out is counted by the gateway: %s", async (_, stream) => {
+  ])("CHAT-01 a reply without usage is counted by the gateway: %s", async (_, stream) => {
     const { usage: _left, ...bare } = replyOf(ANSWER);
     const streamed = [...streamOf(ANSWER).slice(0, -1), eventBytes("metadata", { metrics: {} })];
     bedrock().next(stream ? streamScript(streamed) : { json: bare });
@@ -168,7 +168,7 @@ describe("an answer of Converse", () => {
   });
 });
 
-describe("a stream that breaks", () => {
+describe("a broken stream", () => {
   const [start = Buffer.alloc(0), delta = Buffer.alloc(0)] = streamOf(ANSWER);
   const unfinished = streamOf(ANSWER).slice(0, -2);
 
@@ -230,7 +230,7 @@ describe("errors", () => {
     }
   });
 
-  test("ERR-09 neither the operator's key nor its account's names reach the caller", async () => {
+  test("ERR-09 neither the operator's key nor its account names reach the caller", async () => {
     const message = `Model arn:aws:bedrock:eu-central-1:123456789012:x is not for Bearer ${credentialOf("aws-bedrock")}`;
     bedrock().next(failing(400, "ValidationException", message));
     const { text, status } = await ask();
@@ -238,7 +238,7 @@ describe("errors", () => {
     expect(text).not.toMatch(/123456789012|operator-canary/);
   });
 
-  test("ERR-07 200 with an unknown operation is no answer", async () => {
+  test("ERR-07 200 with an unknown operation is an invalid response", async () => {
     const json = { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" };
     for (const stream of [false, true]) {
       bedrock().next({ json });
@@ -246,7 +246,7 @@ describe("errors", () => {
     }
   });
 
-  test("PARAM-01 reasoning_effort on a model that cannot be told is refused by name, and nobody is called", async () => {
+  test("PARAM-01 reasoning_effort on a model without that setting is refused by name, and no provider is called", async () => {
     const before = bedrock().requests.length;
     const { status, body } = await ask({ model: "amazon/nova-pro", reasoning_effort: "low" });
     expect(status).toBe(400);
@@ -260,20 +260,20 @@ describe("errors", () => {
     [{ top_p: 0.5 }, "medium", { topP: 0.5 }],
     [{}, "high", undefined],
   ])(
-    "CHAT-05 PARAM-01 Nova is told high where nothing else is asked of it: beside %j it is %s",
-    async (more, word, told) => {
+    "CHAT-05 PARAM-01 Nova gets high only if no other setting conflicts: with %j it gets %s",
+    async (more, word, expected) => {
       for (const reasoning_effort of ["high", "max"]) {
         bedrock().next({ json: replyOf(ANSWER) });
         const { status, headers } = await ask({ reasoning_effort, ...more });
         expect([status, headers.get("x-svc-reasoning-effort")]).toEqual([200, word]);
         const received: Json = bedrock().requests.at(-1)?.json;
         expect(received.additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(word);
-        expect(received.inferenceConfig).toEqual(told);
+        expect(received.inferenceConfig).toEqual(expected);
       }
     },
   );
 
-  test("PARAM-04 marks of what is worth caching, which Nova refuses among tools, are left out, and the log says so", async () => {
+  test("PARAM-04 cache marks, which Nova refuses among tools, are dropped, and the log records it", async () => {
     const cache_control = { type: "ephemeral", ttl: "1h" };
     const messages = [{ role: "user", content: [{ type: "text", text: "Hi", cache_control }] }];
     const tools = [{ type: "function", function: { name: "f" }, cache_control }];
@@ -292,7 +292,7 @@ describe("errors", () => {
     expect((await rowOf(headers)).attempts[0].reason).toBe("answered whole");
   });
 
-  test("CHAT-02 a picture that has to be fetched is refused by its place, and nobody is called", async () => {
+  test("CHAT-02 an image by URL is refused with its path, and no provider is called", async () => {
     const before = bedrock().requests.length;
     const content = [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }];
     const { status, body } = await ask({ messages: [{ role: "user", content }] });

@@ -4,7 +4,7 @@ import { messageJson } from "../support/messages.ts";
 import { responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 
-/** A model is told how hard to think in words that it knows, whatever word the caller has for it. */
+/** Maps the caller's reasoning effort to the values that a model knows. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-const told = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
+const lastRequest = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
 const header = (headers: Headers) => headers.get("x-svc-reasoning-effort");
 const messages = (model: string, effort: string) =>
   scene.gateway.call(tenant.key, "/v1/messages", {
@@ -29,7 +29,7 @@ const messages = (model: string, effort: string) =>
 const responses = (model: string, reasoning: object) =>
   scene.gateway.call(tenant.key, "/v1/responses", { body: { model, input: "Hello", reasoning } });
 
-describe("a word that the model does not know", () => {
+describe("an effort value that the model does not know", () => {
   test.each([
     ["openai/gpt-5", "max", "high"],
     ["openai/gpt-5", "minimal", "minimal"],
@@ -39,10 +39,10 @@ describe("a word that the model does not know", () => {
     ["openai/gpt-5.6-sol", "max", "max"],
     ["openai/gpt-5.1", "none", "none"],
   ])(
-    "HDR-06 CHAT-05 %s, asked for %s, is told %s over chat completions, and the header says so",
-    async (model, asked, said) => {
-      const { status, headers } = await scene.chat(tenant.key, { model, reasoning_effort: asked });
-      expect([status, told("openai").reasoning_effort, header(headers)]).toEqual([200, said, said]);
+    "HDR-06 CHAT-05 %s with effort %s gets %s over chat completions, and the header reports it",
+    async (model, effort, expected) => {
+      const { status, headers } = await scene.chat(tenant.key, { model, reasoning_effort: effort });
+      expect([status, lastRequest("openai").reasoning_effort, header(headers)]).toEqual([200, expected, expected]);
     },
   );
 
@@ -53,18 +53,18 @@ describe("a word that the model does not know", () => {
     ["moonshotai/kimi-k2.6", "deepinfra", "max", "high"],
     ["moonshotai/kimi-k2.6", "deepinfra", "low", "low"],
   ] as const)(
-    "MSG-02 HDR-06 what a coding client asks of %s at %s with every request, %s, is told as %s",
-    async (model, provider, asked, said) => {
-      const { status, headers } = await messages(model, asked);
-      expect([status, told(provider).reasoning_effort, header(headers)]).toEqual([200, said, said]);
+    "MSG-02 HDR-06 the default effort of a coding client for %s at %s, %s, is sent as %s",
+    async (model, provider, effort, expected) => {
+      const { status, headers } = await messages(model, effort);
+      expect([status, lastRequest(provider).reasoning_effort, header(headers)]).toEqual([200, expected, expected]);
     },
   );
 
-  test("RESP-02 HDR-06 it is told as the nearest to an endpoint of the responses dialect, and the rest is left as it was", async () => {
+  test("RESP-02 HDR-06 the nearest value is sent to an endpoint of the responses dialect, everything else unchanged", async () => {
     scene.at("openai").next({ json: responseJson({ output: [] }) });
     const { status, headers } = await responses("openai/gpt-5", { effort: "xhigh", summary: "auto" });
     expect([status, header(headers)]).toEqual([200, "high"]);
-    expect(told("openai").reasoning).toEqual({ effort: "high", summary: "auto" });
+    expect(lastRequest("openai").reasoning).toEqual({ effort: "high", summary: "auto" });
   });
 
   test.each([
@@ -72,10 +72,14 @@ describe("a word that the model does not know", () => {
     ["anthropic/claude-opus-4-6", "max", "max"],
     ["anthropic/claude-opus-4-7", "xhigh", "xhigh"],
     ["anthropic/claude-sonnet-4-6", "minimal", "low"],
-  ])("CHAT-05 HDR-06 %s, asked for %s, is told %s", async (model, asked, said) => {
+  ])("CHAT-05 HDR-06 %s with effort %s gets %s", async (model, effort, expected) => {
     scene.at("anthropic").next({ json: CLAUDE_ANSWER });
-    const { status, headers } = await scene.chat(tenant.key, { model, reasoning_effort: asked });
-    expect([status, told("anthropic").output_config, header(headers)]).toEqual([200, { effort: said }, said]);
+    const { status, headers } = await scene.chat(tenant.key, { model, reasoning_effort: effort });
+    expect([status, lastRequest("anthropic").output_config, header(headers)]).toEqual([
+      200,
+      { effort: expected },
+      expected,
+    ]);
   });
 
   test.each([
@@ -85,13 +89,17 @@ describe("a word that the model does not know", () => {
     ["anthropic/claude-opus-4-6", "max", "max"],
     ["anthropic/claude-opus-4-7", "xhigh", "xhigh"],
     ["anthropic/claude-opus-5", "xhigh", "xhigh"],
-  ])("MSG-01 HDR-06 %s, asked for %s in its own format, is told %s", async (model, asked, said) => {
+  ])("MSG-01 HDR-06 %s with effort %s in its own format gets %s", async (model, effort, expected) => {
     scene.at("anthropic").next({ json: CLAUDE_ANSWER });
-    const { status, headers } = await messages(model, asked);
-    expect([status, told("anthropic").output_config, header(headers)]).toEqual([200, { effort: said }, said]);
+    const { status, headers } = await messages(model, effort);
+    expect([status, lastRequest("anthropic").output_config, header(headers)]).toEqual([
+      200,
+      { effort: expected },
+      expected,
+    ]);
   });
 
-  test("MSG-01 in a model's own format nothing beside the word changes, and counting is asked with the same one", async () => {
+  test("MSG-01 in a model's own format only the effort changes, and token counting gets the same value", async () => {
     const format = '"format":{"type":"json_schema","schema":{"type":"number","maximum":1.0}}';
     const body = (model: string, effort: string) =>
       `{ "model":"${model}", "max_tokens":4000, "thinking":{"type":"disabled"},  "output_config":{${format},"effort":"${effort}"},
@@ -104,21 +112,21 @@ describe("a word that the model does not know", () => {
     expect(String(scene.at("anthropic").requests.at(-1)?.raw)).toBe(body("claude-opus-4-6", "high"));
     expect(header(headers)).toBe("none");
     await send("/v1/messages/count_tokens", { input_tokens: 5 });
-    expect(told("anthropic").output_config).toMatchObject({ effort: "high" });
+    expect(lastRequest("anthropic").output_config).toMatchObject({ effort: "high" });
   });
 });
 
-test("CHAT-05 a demand to a model whose words nobody knows goes out as it is", async () => {
+test("CHAT-05 an effort for a model with unknown values is sent unchanged", async () => {
   const { headers } = await scene.chat(tenant.key, { model: "moonshotai/kimi-k2.6", reasoning_effort: "max" });
-  expect([told("deepinfra").reasoning_effort, header(headers)]).toEqual(["max", "max"]);
+  expect([lastRequest("deepinfra").reasoning_effort, header(headers)]).toEqual(["max", "max"]);
 });
 
-test("PARAM-03 not to think is refused by name where the model always does", async () => {
+test("PARAM-03 turning reasoning off is refused by name if the model always reasons", async () => {
   const { status, body } = await scene.chat(tenant.key, { model: "openai/gpt-5", reasoning_effort: "none" });
   expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "reasoning_effort"]);
 });
 
-test("the sandbox knows its models' words, and is told no other", async () => {
+test("the sandbox knows the effort values of its models and receives no others", async () => {
   const gateway = await startGateway();
   try {
     for (const model of ["sandbox/chat-mini", "sandbox/chat"]) {

@@ -5,7 +5,7 @@ import { responseJson } from "../support/responses-native.ts";
 import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
-/** Each of them is another number once it was held as a number of JavaScript. */
+/** Each of them loses digits as a JavaScript number. */
 const ID = "9007199254740993";
 const OTHER = "-9007199254740995";
 const MOST = "9223372036854775807";
@@ -14,12 +14,12 @@ const FINE = "0.12345678901234567891";
 const NUMBERS = [ID, OTHER, MOST, BEYOND, FINE];
 const PROPERTIES = `{"id":{"type":"integer","enum":[${ID},${OTHER},7]},"n":{"type":"number","maximum":${MOST},"minItems":1.0,"const":${BEYOND}},"list":{"type":"array","items":{"default":${FINE}}}}`;
 const SCHEMA = `{"type":"object","properties":${PROPERTIES},"required":["id","n","list"],"additionalProperties":false}`;
-/** Nothing of it can be a schema: numbers stand where only schemas do. */
+/** Not a valid schema: numbers where only schemas are allowed. */
 const ODD = `{"type":"object","properties":{"a":${ID},"b":{"items":${MOST},"anyOf":[${ID}]}}}`;
 
-type Asked = { readonly surface: string; readonly text: (model: string, schema: string) => string };
+type SchemaRequest = { readonly surface: string; readonly text: (model: string, schema: string) => string };
 const MESSAGES = '"messages":[{"role":"user","content":"Hi"}]';
-const ASKED: Readonly<Record<string, Asked>> = {
+const SCHEMA_REQUESTS: Readonly<Record<string, SchemaRequest>> = {
   "CHAT-03 numbers in tools of chat": {
     surface: "chat/completions",
     text: (model, schema) =>
@@ -68,13 +68,13 @@ const ASKED: Readonly<Record<string, Asked>> = {
 };
 
 type Row = { readonly columns: Readonly<Record<string, DialectScript>>; readonly env: () => Record<string, string> };
-/** Who speaks responses alone has models of the others as well, so it stands by itself. */
+/** A provider of the responses dialect only also has models of the other providers, so it is connected alone. */
 const ROWS: readonly Row[] = [
   { columns: DIALECT_SCRIPTS, env: () => ({}) },
   { columns: { responses: { ...RESPONSES_COLUMN, whole: () => ({ json: responseJson() }) } }, env: responsesAlone },
 ];
 
-describe.each(ROWS)("numbers of schemas that JavaScript cannot hold", ({ columns, env }) => {
+describe.each(ROWS)("schema numbers beyond JavaScript's precision", ({ columns, env }) => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -87,34 +87,34 @@ describe.each(ROWS)("numbers of schemas that JavaScript cannot hold", ({ columns
   });
   afterAll(() => scene.close());
 
-  const ask = ({ surface, text }: Asked, model: string, schema: string) =>
+  const ask = ({ surface, text }: SchemaRequest, model: string, schema: string) =>
     scene.gateway.call(tenant.key, `/v1/${surface}`, { body: text(model, schema) });
 
-  async function received({ provider, model }: DialectScript, asked: Asked, schema: string): Promise<string> {
-    const answer = await ask(asked, model, schema);
+  async function received({ provider, model }: DialectScript, request: SchemaRequest, schema: string): Promise<string> {
+    const answer = await ask(request, model, schema);
     expect(answer.status, answer.text).toBe(200);
     return scene.at(provider).requests.at(-1)?.raw.toString() ?? "";
   }
 
-  const pairs = Object.entries(ASKED).flatMap(([what, asked]) =>
-    Object.entries(columns).map(([name, column]) => ({ what, name, asked, column })),
+  const pairs = Object.entries(SCHEMA_REQUESTS).flatMap(([what, request]) =>
+    Object.entries(columns).map(([name, column]) => ({ what, name, request, column })),
   );
 
-  test.each(pairs)("$what reach $name with all their digits", async ({ asked, column }) => {
-    const raw = await received(column, asked, SCHEMA);
+  test.each(pairs)("$what reach $name with all digits", async ({ request, column }) => {
+    const raw = await received(column, request, SCHEMA);
     for (const number of NUMBERS) expect(raw).toContain(number);
     expect(raw).not.toContain("rawJSON");
   });
 
-  test.each(pairs)("$what where a schema should be reach $name as numbers", async ({ asked, column }) => {
-    const raw = await received(column, asked, ODD);
+  test.each(pairs)("$what where a schema belongs reach $name as numbers", async ({ request, column }) => {
+    const raw = await received(column, request, ODD);
     for (const number of [ID, MOST]) expect(raw).toContain(number);
     expect(raw).not.toContain("rawJSON");
   });
 
-  test.each(pairs)("$what in the place of a whole schema are refused before $name, however long", async (pair) => {
-    const short = await ask(pair.asked, pair.column.model, "7");
-    const long = await ask(pair.asked, pair.column.model, MOST);
+  test.each(pairs)("$what instead of a schema are refused before $name is called, at any length", async (pair) => {
+    const short = await ask(pair.request, pair.column.model, "7");
+    const long = await ask(pair.request, pair.column.model, MOST);
     expect([short.status, long.status], long.text).toEqual([400, 400]);
     expect(long.body.error.message).toBe(short.body.error.message);
   });

@@ -11,7 +11,7 @@ const CALLS: ModelOutput = {
 };
 const TOOLS = [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: {} } } }];
 
-/** What each provider says, and what the caller is told. */
+/** What each provider reports, and what the caller gets. */
 const REASONS: Readonly<
   Record<keyof typeof DIALECT_SCRIPTS | "responses", readonly (readonly [string | undefined, ModelOutput, string])[]>
 > = {
@@ -67,22 +67,25 @@ describe.each(Object.entries({ ...DIALECT_SCRIPTS, responses: RESPONSES_COLUMN }
     const ask = (more: object) => scene.chat(tenant.key, { model, tools: TOOLS, ...more });
     const reasons = Object.entries(REASONS).find(([name]) => name === dialect)?.[1] ?? [];
 
-    test.each(reasons)("CHAT-08 %s is told whole and in a stream, once and last (%#)", async (stop, said, told) => {
-      scene.at(provider).next(whole({ ...said, stop }));
-      const { status, body } = await ask({});
-      expect(status, JSON.stringify(body)).toBe(200);
-      expect(body.choices[0].finish_reason).toBe(told);
-      expect(body.choices[0].message.content).toBe(said.text);
+    test.each(reasons)(
+      "CHAT-08 %s is reported whole and in a stream, once and last (%#)",
+      async (stop, output, expected) => {
+        scene.at(provider).next(whole({ ...output, stop }));
+        const { status, body } = await ask({});
+        expect(status, JSON.stringify(body)).toBe(200);
+        expect(body.choices[0].finish_reason).toBe(expected);
+        expect(body.choices[0].message.content).toBe(output.text);
 
-      scene.at(provider).next(streamed({ ...said, stop }));
-      const { text } = await ask({ stream: true });
-      const chunks = chunksOf(text);
-      const finishes = chunks.map((chunk) => chunk.choices[0].finish_reason);
-      expect(finishes).toEqual([...finishes.slice(1).map(() => null), told]);
-      expect(chunks.map((chunk) => chunk.choices[0].delta.content ?? "").join("")).toBe(said.text);
-    });
+        scene.at(provider).next(streamed({ ...output, stop }));
+        const { text } = await ask({ stream: true });
+        const chunks = chunksOf(text);
+        const finishes = chunks.map((chunk) => chunk.choices[0].finish_reason);
+        expect(finishes).toEqual([...finishes.slice(1).map(() => null), expected]);
+        expect(chunks.map((chunk) => chunk.choices[0].delta.content ?? "").join("")).toBe(output.text);
+      },
+    );
 
-    test("CHAT-03 calls come with their ids and whole arguments, whole and in a stream", async () => {
+    test("CHAT-03 tool calls keep their ids and complete arguments, whole and in a stream", async () => {
       const calls = [
         { id: "call_1", name: "weather", input: { city: "Zürich", days: [1, 2] } },
         { id: "call_2", name: "weather", input: {} },

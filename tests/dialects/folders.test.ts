@@ -5,7 +5,7 @@ import { ROOT, readSources } from "../architecture/source.ts";
 
 const DIALECTS = "src/language/dialects";
 
-/** Files that every side of a dialect has, in its folder or, shared by its sides, beside it; a side may have further ones. */
+/** Files that every side of a dialect has, in its folder or shared beside it; a side may have more. */
 const SIDES: Readonly<Record<string, readonly string[]>> = {
   client: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
   upstream: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
@@ -18,7 +18,7 @@ const foldersIn = (folder: string) =>
     .map(({ name }) => name);
 const dialects = foldersIn(DIALECTS);
 
-test.each(dialects)("the sides of %s have the same file names as those of every dialect", (dialect) => {
+test.each(dialects)("the sides of %s have the same file names as in every dialect", (dialect) => {
   const sides = foldersIn(`${DIALECTS}/${dialect}`);
   expect(Object.keys(SIDES)).toEqual(expect.arrayContaining(sides));
   expect(sides).toContain("upstream");
@@ -30,7 +30,7 @@ test.each(dialects)("the sides of %s have the same file names as those of every 
   expect(shared).toContain("fields.ts");
 });
 
-test("the client and the upstream side of a dialect import neither each other nor passthrough", () => {
+test("the client side and the upstream side of a dialect import neither each other nor passthrough", () => {
   const sideOf = (file: string) => file.slice(DIALECTS.length + 1).split("/")[1] ?? "";
   const crossing = readSources(DIALECTS).flatMap(({ file, imports }) =>
     imports.flatMap(({ target }) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
 import { geminiUpstream } from "../../src/language/dialects/gemini/upstream/dialect.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
@@ -29,7 +29,7 @@ const FIGURES = {
   audioOutputTokens: 0,
 };
 
-/** Answers of every kind; the laws hold for each. */
+/** Replies of every kind; the laws hold for each. */
 const ANSWERS: readonly (readonly [string, readonly Record<string, unknown>[]])[] = [
   ["text", [{ text: "Grüße, " }, { text: "Welt 🌍" }]],
   [
@@ -47,12 +47,12 @@ const ANSWERS: readonly (readonly [string, readonly Record<string, unknown>[]])[
 ];
 
 describe("laws", () => {
-  test.each(ANSWERS)("CHAT-01 stream = reply: %s", (_what, parts) => {
+  test.each(ANSWERS)("CHAT-01 the stream equals the reply: %s", (_what, parts) => {
     const streamed = eventsIn([Buffer.from(frames(parts).join(""))], geminiUpstream.openReader());
     expect(folded(streamed)).toEqual(folded(reply(whole(parts))));
   });
 
-  test.each(ANSWERS)("CHAT-01 any cut: %s", (_what, parts) => {
+  test.each(ANSWERS)("CHAT-01 any chunk boundaries: %s", (_what, parts) => {
     const bytes = Buffer.from(frames(parts).join(""));
     const uncut = eventsIn([bytes], geminiUpstream.openReader());
     for (let size = 1; size < 64; size += 1)
@@ -60,8 +60,8 @@ describe("laws", () => {
   });
 });
 
-describe("what the model says", () => {
-  test("CHAT-01 text, figures and the end", () => {
+describe("content", () => {
+  test("CHAT-01 text, usage and the end", () => {
     expect(reply(whole([{ text: "Hello" }]))).toEqual([
       { is: "begin", upstreamId: RESPONSE_ID },
       { is: "text", text: "Hello" },
@@ -70,7 +70,7 @@ describe("what the model says", () => {
     ]);
   });
 
-  test("CHAT-05 thoughts are reasoning, and the signature of a text is a block to send back", () => {
+  test("CHAT-05 thoughts become reasoning, and the signature of a text is a block to send back", () => {
     expect(
       reply(
         whole([
@@ -85,7 +85,7 @@ describe("what the model says", () => {
     ]);
   });
 
-  test("CHAT-03 calls count from 0, keep ids they have and get ones where they have none; their signature is theirs", () => {
+  test("CHAT-03 calls count from 0, keep their ids or get generated ones, and keep their signature", () => {
     const events = reply(
       whole([
         { text: "So:" },
@@ -101,7 +101,7 @@ describe("what the model says", () => {
     ]);
   });
 
-  test("CHAT-03 made ids are unique in an answer and across answers, and the same for the same answer", () => {
+  test("CHAT-03 generated ids are unique within and across replies, and deterministic", () => {
     const parts = [{ functionCall: { name: "a", args: {} } }, { functionCall: { name: "a", args: {} } }];
     const ids = (body: unknown) => reply(body).flatMap((event) => (event.is === "tool_call" ? [event.id] : []));
     expect(new Set([...ids(whole(parts)), ...ids({ ...whole(parts), responseId: "other" })]).size).toBe(4);
@@ -109,7 +109,7 @@ describe("what the model says", () => {
     expect(new Set(ids({ ...whole(parts), responseId: undefined })).size).toBe(2);
   });
 
-  test("missing roles, parts, texts and unknown kinds of parts are no problem", () => {
+  test("missing roles, parts and texts and unknown kinds of parts are accepted", () => {
     const bare = (candidate: unknown) => ({ candidates: [candidate], usageMetadata: USAGE, responseId: RESPONSE_ID });
     for (const candidate of [
       { content: { parts: [{ text: "a" }] }, finishReason: "STOP" },
@@ -125,7 +125,7 @@ describe("what the model says", () => {
       ]);
   });
 
-  test("what is not an answer, and an answer that does not end, are not taken for one", () => {
+  test("an invalid reply and a reply without an end are rejected", () => {
     for (const body of [{}, { candidates: [] }, [], "x", { candidates: "x" }, { usageMetadata: USAGE }])
       expect(geminiUpstream.decodeReply(Buffer.from(JSON.stringify(body)))).toBeUndefined();
     expect(geminiUpstream.decodeReply(Buffer.from("<html>"))).toBeUndefined();
@@ -154,26 +154,26 @@ describe("the end", () => {
     expect(finishOf(stated)).toEqual({ is: "finish", reason });
   });
 
-  test("CHAT-08 STOP after a call is tool_calls, in a stream also when the last chunk has only an empty text", () => {
+  test("CHAT-08 STOP after a call is tool_calls, also if the last chunk of a stream has only an empty text", () => {
     const call = { functionCall: { name: "a", args: {} } };
     expect(finishOf("STOP", [call])).toEqual({ is: "finish", reason: "tool_calls" });
     expect(finishOf("MAX_TOKENS", [call])).toEqual({ is: "finish", reason: "length" });
     expect(stream(chunk([call]), whole([{ text: "" }])).at(-1)).toEqual({ is: "finish", reason: "tool_calls" });
   });
 
-  test("CHAT-08 a reason on every chunk is told once, and again only when it changes", () => {
+  test("CHAT-08 a finish reason on every chunk is reported once, and again only when it changes", () => {
     const finishes = (...chunks: unknown[]) => stream(...chunks).filter(({ is }) => is === "finish");
     expect(finishes(whole([{ text: "a" }]), whole([{ text: "b" }]))).toEqual([{ is: "finish", reason: "stop" }]);
     expect(finishes(whole([{ text: "a" }]), chunk([{ functionCall: { name: "f" } }]))).toEqual([
       { is: "finish", reason: "stop" },
       { is: "finish", reason: "tool_calls" },
     ]);
-    const unsaid = chunk([{ text: "a" }], { finish: "FINISH_REASON_UNSPECIFIED" });
-    expect(finishes(unsaid, whole([], { finish: "MAX_TOKENS" }))).toEqual([{ is: "finish", reason: "length" }]);
+    const unspecified = chunk([{ text: "a" }], { finish: "FINISH_REASON_UNSPECIFIED" });
+    expect(finishes(unspecified, whole([], { finish: "MAX_TOKENS" }))).toEqual([{ is: "finish", reason: "length" }]);
   });
 
   test.each(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])(
-    "ERR-07 %s is a problem of the provider, which another try may not have",
+    "ERR-07 %s is a retryable failure of the provider",
     (stated) => {
       const problem = { message: "Malformed call: x", code: "malformed_answer", type: null, status: 502 };
       const body = chunk([], { finish: stated, usage: USAGE, candidate: { finishMessage: "Malformed call: x" } });
@@ -181,7 +181,7 @@ describe("the end", () => {
     },
   );
 
-  test("CHAT-08 a prompt that is blocked has no candidate: an empty answer that says so, and costs what it says", () => {
+  test("CHAT-08 a blocked prompt has no candidate: an empty reply that reports it and is billed as reported", () => {
     const blocked = { promptFeedback: { blockReason: "MODEL_ARMOR" }, responseId: RESPONSE_ID };
     const end = [
       { is: "text", text: "" },
@@ -195,7 +195,7 @@ describe("the end", () => {
     expect(stream(blocked)).toEqual(reply(blocked));
   });
 
-  test("an error inside a stream is a problem with its status", () => {
+  test("an error inside a stream is a failure with its status", () => {
     const error = { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" };
     for (const data of [{ error }, [{ error }]])
       expect(stream(chunk([{ text: "a" }]), data).at(-1)).toEqual({
@@ -206,7 +206,7 @@ describe("the end", () => {
 });
 
 describe("usage", () => {
-  test("CHAT-07 cached tokens are within the prompt, thoughts beside what was written, tool use beside the prompt", () => {
+  test("CHAT-07 cached tokens are part of the prompt; thoughts and tool use are counted in addition", () => {
     const usage = decodeUsage({
       promptTokenCount: 100,
       cachedContentTokenCount: 60,
@@ -224,14 +224,14 @@ describe("usage", () => {
     });
   });
 
-  test("CHAT-07 a server that counts thoughts among what was written is known by its total", () => {
+  test("CHAT-07 a server that counts thoughts as output is recognized by its total", () => {
     const wire = { promptTokenCount: 10, candidatesTokenCount: 50, thoughtsTokenCount: 30 };
     expect(decodeUsage({ ...wire, totalTokenCount: 60 })).toMatchObject({ outputTokens: 50, reasoningTokens: 30 });
     expect(decodeUsage({ ...wire, totalTokenCount: 90 })).toMatchObject({ outputTokens: 80, reasoningTokens: 30 });
     expect(decodeUsage(wire)).toMatchObject({ outputTokens: 80 });
   });
 
-  test("CHAT-07 audio is counted apart", () => {
+  test("CHAT-07 audio is counted separately", () => {
     const usage = decodeUsage({
       promptTokenCount: 100,
       candidatesTokenCount: 9,
@@ -244,7 +244,7 @@ describe("usage", () => {
     expect(usage).toMatchObject({ inputTokens: 100, audioInputTokens: 90, outputTokens: 9, audioOutputTokens: 4 });
   });
 
-  test("CHAT-07 every chunk of a stream repeats the figures: the last ones count", () => {
+  test("CHAT-07 every chunk of a stream repeats usage: the last one counts", () => {
     const events = stream(
       chunk([{ text: "a" }], { usage: { promptTokenCount: 11, totalTokenCount: 11 } }),
       chunk([{ text: "b" }], { usage: { ...USAGE, candidatesTokenCount: 3, totalTokenCount: 14 } }),
@@ -253,7 +253,7 @@ describe("usage", () => {
     expect(folded(events).find(({ is }) => is === "usage")).toEqual({ is: "usage", usage: FIGURES });
   });
 
-  test("what is not there or no number is no figure, and figures that cannot be are known as such", () => {
+  test("missing or non-numeric usage is ignored, and impossible usage is marked", () => {
     for (const wire of [undefined, {}, { promptTokenCount: "11" }]) expect(decodeUsage(wire)).toBeUndefined();
     for (const wire of [
       { promptTokenCount: -1 },
@@ -269,12 +269,12 @@ describe("usage", () => {
   });
 });
 
-describe("arguments in pieces", () => {
+describe("arguments in chunks", () => {
   const call = (functionCall: Record<string, unknown>, more: Record<string, unknown> = {}) =>
     chunk([{ functionCall, ...more }]);
   const piece = (jsonPath: string, value: Record<string, unknown>) => ({ jsonPath, ...value });
 
-  test("CHAT-03 values at paths become one JSON object; a string may come in several pieces", () => {
+  test("CHAT-03 values at paths become one JSON object; a string may arrive in several chunks", () => {
     const events = stream(
       call({ name: "book", willContinue: true }, { thoughtSignature: "s" }),
       call({ partialArgs: [piece("$.city", { stringValue: "New ", willContinue: true })], willContinue: true }),
@@ -304,7 +304,7 @@ describe("arguments in pieces", () => {
     expect(events.at(-1)).toEqual({ is: "finish", reason: "tool_calls" });
   });
 
-  test("CHAT-03 the next call, and the end, close a call that is still open", () => {
+  test("CHAT-03 the next call and the end close an open call", () => {
     const events = stream(
       call({ name: "a", willContinue: true }),
       call({ name: "b", partialArgs: [piece("$.x", { numberValue: 1 })], willContinue: true }),
@@ -313,7 +313,7 @@ describe("arguments in pieces", () => {
     expect(events.flatMap((event) => (event.is === "tool_arguments" ? [event.text] : []))).toEqual(["{}", '{"x":1}']);
   });
 
-  test("a piece that fits nowhere breaks the answer, and none can grow a list at will or touch a prototype", () => {
+  test("a chunk without a valid path fails the reply; none can grow a list without bound or touch a prototype", () => {
     for (const path of ["city", "$", "$.a[999999]", "$..b", "$.a[-1]", "$[0]"]) {
       const events = stream(
         call({ name: "a", partialArgs: [piece("$.a[0]", { numberValue: 1 })], willContinue: true }),
@@ -350,11 +350,11 @@ describe("sources", () => {
   const cited = (events: readonly ReplyEvent[]) =>
     events.flatMap((event) => (event.is === "citation" ? [event.citation] : []));
 
-  test("places are counted as clients count, not in bytes", () => {
+  test("offsets are counted in characters, not bytes", () => {
     expect(cited(reply(whole([{ text }], { candidate: { groundingMetadata: grounding } })))).toEqual(CITED);
   });
 
-  test("in a stream they belong to all that was said, and are told once", () => {
+  test("in a stream they cover the whole text and are reported once", () => {
     const events = stream(
       chunk([{ text: text.slice(0, 12) }]),
       chunk([{ text: text.slice(12) }], { candidate: { groundingMetadata: grounding } }),
@@ -363,7 +363,7 @@ describe("sources", () => {
     expect(cited(events)).toEqual(CITED);
   });
 
-  test("a place in a later part is counted from there, thoughts left out", () => {
+  test("an offset in a later part counts from that part, without thoughts", () => {
     const parts = [{ text: "hm", thought: true }, { text: "é" }, { text: "Paris" }];
     const groundingMetadata = {
       groundingChunks: grounding.groundingChunks,
@@ -372,7 +372,7 @@ describe("sources", () => {
     expect(cited(reply(whole(parts, { candidate: { groundingMetadata } })))).toMatchObject([{ start: 1, end: 6 }]);
   });
 
-  test("recited passages are named too", () => {
+  test("recited passages are reported too", () => {
     const sources = [{ startIndex: 1, endIndex: 5, uri: "https://c.example" }, { title: "D" }];
     for (const citationMetadata of [{ citationSources: sources }, { citations: sources }])
       expect(cited(reply(whole([{ text: "Hello" }], { candidate: { citationMetadata } })))).toEqual([
@@ -385,7 +385,7 @@ describe("sources", () => {
 describe("errors", () => {
   const error = (more: object) => ({ error: { code: 400, message: "m", status: "INVALID_ARGUMENT", ...more } });
 
-  test("the reason says more than the status; an array around it is no matter", () => {
+  test("the reason overrides the status, also inside an array", () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
     const problem = { message: "m", code: "API_KEY_INVALID", type: "INVALID_ARGUMENT", status: 400 };
     expect(geminiUpstream.decodeProblem(error({ details }), 400, {})).toEqual(problem);
@@ -393,14 +393,14 @@ describe("errors", () => {
     expect(geminiUpstream.decodeProblem(error({}), 400, {})).toEqual({ ...problem, code: "INVALID_ARGUMENT" });
   });
 
-  test("the delay is a duration in the details", () => {
+  test("the retry delay is a duration in the details", () => {
     const seconds = (retryDelay: unknown) =>
       geminiUpstream.decodeProblem(error({ details: [{ retryDelay }] }), 429, {}).retryAfterSeconds;
     expect([seconds("48s"), seconds("48.2s"), seconds("0s")]).toEqual([48, 49, 0]);
     expect([seconds("soon"), seconds(48), seconds("-1s"), seconds("99999999999s")]).toEqual(Array(4).fill(undefined));
   });
 
-  test("a body of any other shape still gives a problem", () => {
+  test("a body of any other shape still gives a failure", () => {
     for (const body of [undefined, null, "x", [], {}, { error: "x" }, [null]])
       expect(geminiUpstream.decodeProblem(body, 500, {})).toEqual({
         message: "the provider gave no reason",
@@ -412,7 +412,7 @@ describe("errors", () => {
 });
 
 describe("recorded streams", () => {
-  test.each(["stream-text", "stream-thinking"])("CHAT-01 any cut: %s", (name) => {
+  test.each(["stream-text", "stream-thinking"])("CHAT-01 any chunk boundaries: %s", (name) => {
     const [interaction] = loadExchange(`d3-gemini/${name}`).interactions;
     const bytes = interaction?.response.body ?? Buffer.alloc(0);
     const uncut = eventsIn([bytes], geminiUpstream.openReader());

@@ -5,7 +5,7 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { type Interaction, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, contentOf, costNanos, openScene, type Scene } from "../support/scene.ts";
 
-/** What real servers of the dialect said, replayed through a running gateway to the official SDK. */
+/** Recorded traffic of real servers, replayed through a running gateway to the official SDK. */
 const PROVIDER = "google-ai-studio";
 const FLASH = "google/gemini-2.5-flash";
 
@@ -22,14 +22,14 @@ afterAll(() => scene.close());
 
 const received = (): Json => scene.at(PROVIDER).requests.at(-1)?.json;
 
-function recorded(name: string, at = 0): Interaction & { readonly asked: Json; readonly answered: Json } {
+function recorded(name: string, at = 0): Interaction & { readonly requestBody: Json; readonly responseBody: Json } {
   const interaction = loadExchange(`d3-gemini/${name}`).interactions[at];
   if (interaction === undefined) throw new Error(`${name} has no interaction ${at}`);
   const text = interaction.response.body.toString();
   return {
     ...interaction,
-    asked: interaction.request.json,
-    answered: text.startsWith("data:") ? undefined : JSON.parse(text),
+    requestBody: interaction.request.json,
+    responseBody: text.startsWith("data:") ? undefined : JSON.parse(text),
   };
 }
 
@@ -60,7 +60,7 @@ describe("recorded traffic", () => {
       stream_options: { include_usage: true },
     });
     const chunks = await Array.fromAsync(stream);
-    expect(received()).toEqual({ contents: fixture.asked.contents });
+    expect(received()).toEqual({ contents: fixture.requestBody.contents });
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")).toBe("1, 2, 3");
     expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe("stop");
     expect(chunks.at(-1)?.usage).toEqual({
@@ -74,7 +74,7 @@ describe("recorded traffic", () => {
     });
   });
 
-  test("CHAT-05 stream-thinking: thoughts, words and the seal that goes back on the words", async () => {
+  test("CHAT-05 stream-thinking: reasoning, text and the signature that is sent back with the text", async () => {
     const fixture = recorded("stream-thinking");
     const model = "google/gemini-3-flash-preview";
     const frames = fixture.response.body
@@ -84,12 +84,12 @@ describe("recorded traffic", () => {
       .map((text): Json => JSON.parse(text.slice("data: ".length)));
     const parts: Json[] = frames.flatMap((frame) => frame.candidates[0].content?.parts ?? []);
     const [seal] = parts.flatMap(({ thoughtSignature }) => thoughtSignature ?? []);
-    const said = (kind: "thought" | "answer") =>
+    const textOf = (kind: "thought" | "answer") =>
       parts
         .filter(({ thought }) => (thought === true) === (kind === "thought"))
         .map(({ text }) => text)
         .join("");
-    const question = fixture.asked.contents[0].parts[0].text;
+    const question = fixture.requestBody.contents[0].parts[0].text;
 
     scene.at(PROVIDER).next(scriptOf(fixture));
     const { text } = await scene.chat(tenant.key, {
@@ -100,14 +100,14 @@ describe("recorded traffic", () => {
       stream_options: { include_usage: true },
     });
     expect(received()).toEqual({
-      contents: fixture.asked.contents,
+      contents: fixture.requestBody.contents,
       generationConfig: { thinkingConfig: { thinkingLevel: "low", includeThoughts: true } },
     });
     const chunks = chunksOf(text);
     const reasoning = chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join("");
     const details = chunks.flatMap((chunk) => chunk.choices[0]?.delta.reasoning_details ?? []);
-    expect(reasoning).toBe(said("thought"));
-    expect(contentOf(text)).toBe(said("answer"));
+    expect(reasoning).toBe(textOf("thought"));
+    expect(contentOf(text)).toBe(textOf("answer"));
     expect(details).toEqual([{ type: "reasoning.encrypted", data: seal, format: "google-gemini-v1", index: 0 }]);
     const usage = frames.at(-1).usageMetadata;
     const output = usage.candidatesTokenCount + usage.thoughtsTokenCount;
@@ -130,7 +130,7 @@ describe("recorded traffic", () => {
     });
     expect(received().contents[1]).toEqual({
       role: "model",
-      parts: [{ text: said("answer"), thoughtSignature: seal }],
+      parts: [{ text: textOf("answer"), thoughtSignature: seal }],
     });
   });
 
@@ -140,14 +140,14 @@ describe("recorded traffic", () => {
     const question = "What's the weather in Berlin? (52.5200, 13.4050)";
     const messages: ChatCompletionMessageParam[] = [{ role: "user", content: question }];
     const tools = [weather({ latitude: LATITUDE, longitude: LONGITUDE })];
-    const [thought, called] = first.answered.candidates[0].content.parts;
+    const [thought, called] = first.responseBody.candidates[0].content.parts;
 
     scene.at(PROVIDER).next(scriptOf(first));
     const one = await client.chat.completions.create({ model, messages, tools, reasoning_effort: "low" });
-    const declaration = first.asked.tools[0].functionDeclarations[0];
+    const declaration = first.requestBody.tools[0].functionDeclarations[0];
     expect(received()).toMatchObject({
-      contents: first.asked.contents,
-      generationConfig: first.asked.generationConfig,
+      contents: first.requestBody.contents,
+      generationConfig: first.requestBody.generationConfig,
       tools: [{ functionDeclarations: [{ name: declaration.name, description: declaration.description }] }],
     });
     const message: Json = one.choices[0]?.message;
@@ -166,7 +166,7 @@ describe("recorded traffic", () => {
     messages.push(message, { role: "tool", tool_call_id: "call_883098", content: RESULT });
     const two = await client.chat.completions.create({ model, messages, tools, reasoning_effort: "low" });
     expect(received().contents).toEqual([
-      first.asked.contents[0],
+      first.requestBody.contents[0],
       {
         role: "model",
         parts: [
@@ -187,7 +187,7 @@ describe("recorded traffic", () => {
     });
   });
 
-  test("CHAT-03 parallel-tools: calls without ids get some, and their results go back under their names", async () => {
+  test("CHAT-03 parallel-tools: calls without ids get generated ones, and their results are sent back by name", async () => {
     const [first, second] = [recorded("parallel-tools", 0), recorded("parallel-tools", 1)];
     const tools: ChatCompletionTool[] = [
       weather({ latitude: LATITUDE, longitude: LONGITUDE }),
@@ -200,7 +200,9 @@ describe("recorded traffic", () => {
         },
       },
     ];
-    const messages: ChatCompletionMessageParam[] = [{ role: "user", content: first.asked.contents[0].parts[0].text }];
+    const messages: ChatCompletionMessageParam[] = [
+      { role: "user", content: first.requestBody.contents[0].parts[0].text },
+    ];
     scene.at(PROVIDER).next(scriptOf(first));
     const one = await client.chat.completions.create({ model: FLASH, messages, tools });
     expect(received().tools[0].functionDeclarations[1]).toEqual({
@@ -224,7 +226,7 @@ describe("recorded traffic", () => {
     for (const { id } of calls.toReversed())
       messages.push({ role: "tool", tool_call_id: id, content: id === calls[0]?.id ? RESULT : "Ruby" });
     const two = await client.chat.completions.create({ model: FLASH, messages, tools });
-    const parts = first.answered.candidates[0].content.parts;
+    const parts = first.responseBody.candidates[0].content.parts;
     expect(received().contents.slice(1)).toEqual([
       { role: "model", parts },
       {
@@ -240,7 +242,7 @@ describe("recorded traffic", () => {
 
   test("CHAT-03 CHAT-08 tool-choice-any: a forced call, which ends with tool_calls", async () => {
     const fixture = recorded("tool-choice-any");
-    const [declaration] = fixture.asked.tools[0].functionDeclarations;
+    const [declaration] = fixture.requestBody.tools[0].functionDeclarations;
     scene.at(PROVIDER).next(scriptOf(fixture));
     const { choices, usage } = await client.chat.completions.create({
       model: FLASH,
@@ -258,8 +260,8 @@ describe("recorded traffic", () => {
       ],
     });
     expect(received()).toEqual({
-      contents: fixture.asked.contents,
-      toolConfig: fixture.asked.toolConfig,
+      contents: fixture.requestBody.contents,
+      toolConfig: fixture.requestBody.toolConfig,
       tools: [
         {
           functionDeclarations: [
@@ -281,7 +283,7 @@ describe("recorded traffic", () => {
 
   test("CHAT-04 json-schema: a schema with references, answered in JSON", async () => {
     const fixture = recorded("json-schema");
-    const { responseJsonSchema: schema } = fixture.asked.generationConfig;
+    const { responseJsonSchema: schema } = fixture.requestBody.generationConfig;
     scene.at(PROVIDER).next(scriptOf(fixture));
     const { choices, usage } = await client.chat.completions.create({
       model: FLASH,
@@ -289,14 +291,14 @@ describe("recorded traffic", () => {
       response_format: { type: "json_schema", json_schema: { name: "pet", strict: true, schema } },
     });
     expect(received()).toEqual({
-      contents: fixture.asked.contents,
+      contents: fixture.requestBody.contents,
       generationConfig: { responseMimeType: "application/json", responseJsonSchema: schema },
     });
     expect(JSON.parse(choices[0]?.message.content ?? "")).toEqual({ pet: { pet_type: "cat", meow_volume: 5 } });
     expect(usage).toMatchObject({ prompt_tokens: 14, completion_tokens: 197, cost: cost(FLASH, 14, 197) });
   });
 
-  test("CHAT-08 max-tokens-empty: nothing was said before the tokens ran out", async () => {
+  test("CHAT-08 max-tokens-empty: the token limit is reached before any content", async () => {
     const fixture = recorded("max-tokens-empty");
     scene.at(PROVIDER).next(scriptOf(fixture));
     const { choices, usage } = await client.chat.completions.create({
@@ -308,15 +310,15 @@ describe("recorded traffic", () => {
       max_completion_tokens: 5,
     });
     expect(received()).toEqual({
-      systemInstruction: { parts: fixture.asked.systemInstruction.parts },
-      contents: fixture.asked.contents,
+      systemInstruction: { parts: fixture.requestBody.systemInstruction.parts },
+      contents: fixture.requestBody.contents,
       generationConfig: { maxOutputTokens: 5 },
     });
     expect(choices[0]).toMatchObject({ finish_reason: "length", message: { content: "" } });
     expect(usage).toMatchObject({ prompt_tokens: 15, completion_tokens: 2, total_tokens: 17 });
   });
 
-  test("CHAT-08 safety-block: an answer that was filtered", async () => {
+  test("CHAT-08 safety-block: a filtered reply", async () => {
     scene.at(PROVIDER).next(scriptOf(recorded("safety-block")));
     const { choices, usage } = await client.chat.completions.create({
       model: FLASH,
@@ -326,7 +328,7 @@ describe("recorded traffic", () => {
     expect(usage).toMatchObject({ prompt_tokens: 14, completion_tokens: 0, cost: cost(FLASH, 14, 0) });
   });
 
-  test("RATE-07 err-429-retryinfo: the SDK sees a rate limit and when to come back", async () => {
+  test("RATE-07 err-429-retryinfo: the SDK gets a rate limit and a retry delay", async () => {
     scene.at(PROVIDER).next(scriptOf(recorded("err-429-retryinfo")));
     const call = client.chat.completions.create({ model: FLASH, messages: [{ role: "user", content: "Hi" }] });
     const error = await call.catch((thrown: unknown) => thrown);

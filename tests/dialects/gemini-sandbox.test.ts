@@ -15,15 +15,15 @@ async function chat(body: object) {
 describe("the official SDK and a simulated provider that speaks Gemini", () => {
   sdkTests(sdk, { model, provider: "sandbox-us", surface: "chat" });
 
-  test("CHAT-03 a client that loses the signature is helped, one that changes it is refused", async () => {
-    const asked = { role: "user", content: "get_time please" };
-    const { body } = await chat({ messages: [asked], tools: [time] });
+  test("CHAT-03 a missing signature is tolerated, a changed one is refused", async () => {
+    const question = { role: "user", content: "get_time please" };
+    const { body } = await chat({ messages: [question], tools: [time] });
     const { message } = body.choices[0];
     const [call] = message.tool_calls;
     const again = (tool_call: object) =>
       chat({
         messages: [
-          asked,
+          question,
           { ...message, tool_calls: [tool_call] },
           { role: "tool", tool_call_id: call.id, content: "noon" },
         ],
@@ -36,7 +36,7 @@ describe("the official SDK and a simulated provider that speaks Gemini", () => {
     expect([changed.status, changed.body.error.code]).toEqual([400, "provider_error"]);
   });
 
-  test("CHAT-04 response_format: an object, a schema, and a schema beside tools", async () => {
+  test("CHAT-04 response_format: an object, a schema, and a schema together with tools", async () => {
     const schema = { type: "object", properties: { n: { type: "integer", minimum: 3 } }, required: ["n"] };
     const response_format = { type: "json_schema" as const, json_schema: { name: "n", schema } };
     for (const more of [{}, { tools: [time] }]) {
@@ -47,7 +47,7 @@ describe("the official SDK and a simulated provider that speaks Gemini", () => {
     expect(JSON.parse(plain.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 
-  test("CHAT-05 reasoning comes back, and sealed words can be sent back unchanged, from a reply as from a stream", async () => {
+  test("CHAT-05 reasoning is returned, and signed text can be sent back unchanged, from a reply or a stream", async () => {
     const whole = (await chat({ reasoning_effort: "low" })).body.choices[0].message;
     expect(whole.reasoning_content).toContain("effort low");
     const { text } = await chat({ reasoning_effort: "low", stream: true });
@@ -89,7 +89,7 @@ describe("the official SDK and a simulated provider that speaks Gemini", () => {
     expect(reply.body.choices[0].message.content).toContain("You said: Now briefly.\nlook (with 1 image)");
   });
 
-  test("CHAT-08 the limit of tokens, before and after the first word", async () => {
+  test("CHAT-08 the token limit, before and after the first token", async () => {
     const cut = await chat({ max_tokens: 3 });
     expect(cut.body.choices[0].finish_reason).toBe("length");
     const thinking = await chat({ max_tokens: 1, reasoning_effort: "high", stream: true });

@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "../../src/http1/client/http-client.ts";
-import { CredentialRefusedError } from "../../src/io/upstream/connections.ts";
+import { CredentialRefusedError } from "../../src/io/upstream/credential-secrets.ts";
 import { createMintedCredential, parseServiceAccountKey } from "../../src/io/upstream/google-service-account.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
@@ -44,7 +44,7 @@ async function fileWith(text: string): Promise<string> {
   return file;
 }
 
-/** The parts of a signed statement, after its signature was checked. */
+/** The parts of a signed token request, after its signature was checked. */
 function statementIn(form: Buffer): { header: Json; claims: Json; grant: string | null } {
   const fields = new URLSearchParams(form.toString());
   const [header = "", claims = "", signature = ""] = (fields.get("assertion") ?? "").split(".");
@@ -89,7 +89,7 @@ describe("Vertex AI", () => {
       body: { model: MODEL, messages: [{ role: "user", content: "Hi" }], ...more },
     });
 
-  test("CHAT-01 models are asked in the account's project and the endpoint's region, with a token of the account", async () => {
+  test("CHAT-01 models are called in the account's project and the endpoint's region with the account's token", async () => {
     const { status, body, headers } = await chat();
     expect([status, body.choices[0].message.content]).toEqual([200, "Hello"]);
     expect(headers.get("x-svc-provider")).toBe("google-vertex");
@@ -101,7 +101,7 @@ describe("Vertex AI", () => {
     expect(received?.headers).not.toHaveProperty("x-goog-api-key");
   });
 
-  test("EMB-01 so are vectors, one text at a time, brought to length one where they were shortened", async () => {
+  test("EMB-01 embeddings too, one text per request, normalized if shortened", async () => {
     vertex.next({
       json: { predictions: [{ embeddings: { values: [3, 4], statistics: { truncated: false, token_count: 3 } } }] },
     });
@@ -119,7 +119,7 @@ describe("Vertex AI", () => {
     });
   });
 
-  test("the account states who it is, signed with its key, for an hour and one purpose", () => {
+  test("the account's token request is signed with its key and valid for one hour and one audience", () => {
     const { header, claims, grant } = statementIn(authority.requests[0]?.raw ?? Buffer.alloc(0));
     expect(grant).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
     expect(header).toEqual({ alg: "RS256", typ: "JWT", kid: "key-1" });
@@ -132,7 +132,7 @@ describe("Vertex AI", () => {
     });
   });
 
-  test("CHAT-01 a stream takes the same road, and a token is fetched once for all requests", async () => {
+  test("CHAT-01 a stream uses the same URL, and one token serves all requests", async () => {
     vertex.next({ frames: frames([{ text: "Hello" }, { text: " there" }]) });
     const { text } = await chat({ stream: true });
     expect(contentOf(text)).toBe("Hello there");
@@ -141,7 +141,7 @@ describe("Vertex AI", () => {
     expect(authority.requests).toHaveLength(1);
   });
 
-  test("ERR-06 ERR-09 a token that the provider echoes in its refusal is struck out, whole or streamed", async () => {
+  test("ERR-06 ERR-09 a token that the provider echoes in its refusal is redacted, whole or streamed", async () => {
     authority.always(tokenAnswer("plain-looking-token-0001"));
     const other = await startGateway({
       env: {
@@ -165,7 +165,7 @@ describe("Vertex AI", () => {
     }
   });
 
-  test("ERR-07 ERR-09 without a token the provider is not called, and nothing of the account is told", async () => {
+  test("ERR-07 ERR-09 without a token the provider is not called, and nothing about the account is shown", async () => {
     const refusing = await startUpstream({ status: 400, json: { error: "invalid_grant", error_description: EMAIL } });
     const silent = await startUpstream();
     onTestFinished(() => Promise.all([refusing.close(), silent.close()]).then(() => undefined));
@@ -185,7 +185,7 @@ describe("Vertex AI", () => {
     expect(silent.requests).toHaveLength(0);
   });
 
-  test("ROUTE-04 a model that fails to call a tool is asked again at the next endpoint, whole and in a stream", async () => {
+  test("ROUTE-04 a failed tool call is retried at the next endpoint, whole and in a stream", async () => {
     const studio = await startUpstream();
     onTestFinished(() => studio.close());
     const both = await gatewayForTest({
@@ -210,7 +210,7 @@ describe("Vertex AI", () => {
     expect(studio.requests).toHaveLength(2);
   });
 
-  test("a key file that is none stops the start, and the message does not show it", async () => {
+  test("an invalid key file stops the start, and the message does not show its content", async () => {
     for (const text of ["{oops", "{}", keyFile("http://127.0.0.1/token", { private_key: "SECRET-CANARY" })]) {
       const started = startGateway({
         env: { GATEWAY_SANDBOX: "off", PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE: await fileWith(text) },
@@ -222,7 +222,7 @@ describe("Vertex AI", () => {
     }
   });
 
-  test("OPS-05 a plain key in the place of the key file stops the start, and the message says what to set instead", async () => {
+  test("OPS-05 a plain key instead of the key file stops the start, and the message says what to set instead", async () => {
     const started = startGateway({ env: { GATEWAY_SANDBOX: "off", PROVIDER_GOOGLE_VERTEX_API_KEY: "AIza-CANARY-1" } });
     const error = await started.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConfigError);
@@ -230,7 +230,7 @@ describe("Vertex AI", () => {
     expect(String(error)).not.toContain("CANARY");
   });
 
-  test("the setting that providers are listed with is the one that connects them, and no plain key is kept", async () => {
+  test("the listed setting of a provider is the one that connects it, and no plain key is kept", async () => {
     const plain = await gatewayForTest({ env: { GATEWAY_SANDBOX: "off" } });
     const { data } = await plain.manage("GET", "/providers");
     const settings = data.map(({ slug, setting }: Json) => [slug, setting]);
@@ -259,7 +259,7 @@ describe("tokens of a service account", () => {
     return { authority, credential: createMintedCredential(account, { transport, clock, timers: systemTimers }) };
   }
 
-  test("many that wait share one fetch, and the token is used until shortly before its end", async () => {
+  test("concurrent requests share one fetch, and the token is used until shortly before its expiry", async () => {
     const now = { value: 1_800_000_000_000 };
     const { authority, credential } = await minted(now);
     expect(await Promise.all([1, 2, 3].map(() => credential.token()))).toEqual(["first", "first", "first"]);
@@ -271,7 +271,7 @@ describe("tokens of a service account", () => {
     expect(authority.requests).toHaveLength(2);
   });
 
-  test("a failure is not kept: the next request asks again", async () => {
+  test("a failure is not cached: the next request fetches again", async () => {
     const { authority, credential } = await minted({ value: 0 });
     for (const bad of [
       { status: 503, body: "no" },
@@ -287,7 +287,7 @@ describe("tokens of a service account", () => {
     expect(await credential.token()).toBe("first");
   });
 
-  test("BILL-08 an account that is refused is told from an authority that is away", async () => {
+  test("BILL-08 a rejected account is distinguished from an unreachable token server", async () => {
     const { authority, credential } = await minted({ value: 0 });
     for (const [status, is] of [
       [400, true],

@@ -20,13 +20,13 @@ afterAll(() => scene.close());
 const upstream = () => scene.at(PROVIDER);
 const received = (): Json => upstream().requests.at(-1);
 
-/** One call, answered by the script. */
+/** One call, answered by the scripted upstream. */
 async function ask(answer: Script, request: Record<string, unknown> = {}) {
   upstream().next(answer);
   return scene.chat(tenant.key, { model: OLD, ...request });
 }
 
-/** A call that must be refused before anyone is called. */
+/** A call that must be refused before any provider is called. */
 async function refused(request: Record<string, unknown>) {
   const before = upstream().requests.length;
   const answer = await scene.chat(tenant.key, { model: OLD, ...request });
@@ -34,8 +34,8 @@ async function refused(request: Record<string, unknown>) {
   return answer;
 }
 
-describe("a whole answer", () => {
-  test("CHAT-01 HDR-02 it is asked for with the operator's key, in the dialect's words, and comes back as a chat completion", async () => {
+describe("a whole reply", () => {
+  test("CHAT-01 HDR-02 the request is sent with the operator's key in the dialect, and the reply is a chat completion", async () => {
     const { status, body, headers } = await ask({ json: whole([{ text: "Grüße 🌍" }]) });
     expect(status).toBe(200);
     expect(received().path).toBe("/v1/models/gemini-2.5-flash:generateContent");
@@ -59,7 +59,7 @@ describe("a whole answer", () => {
     expect(headers.get("x-svc-provider")).toBe(PROVIDER);
   });
 
-  test("CHAT-07 cached tokens and thoughts are in the figures, and the cost is exact", async () => {
+  test("CHAT-07 cached tokens and thoughts are in usage, and the cost is exact", async () => {
     const usageMetadata = {
       promptTokenCount: 1200,
       cachedContentTokenCount: 200,
@@ -104,14 +104,14 @@ describe("a whole answer", () => {
       { messages: [{ role: "user", content: [{ type: "input_audio", input_audio }] }] },
     );
     expect(received().json.contents[0].parts).toEqual([{ inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }]);
-    // 20 text tokens at 0.3, 80 audio tokens at 1 and 10 written ones at 2.5 US dollars for a million.
+    // 20 text tokens at 0.3, 80 audio tokens at 1 and 10 output tokens at 2.5 US dollars per million.
     const text = costNanos(PROVIDER, { input: 20, output: 10 }, "EUR", OLD);
     expect(body.usage.cost * 1e9).toBeGreaterThan(Number(text));
     const dollars = (20 * 0.3 + 80 * 1 + 10 * 2.5) / (20 * 0.3 + 10 * 2.5);
     expect(body.usage.cost).toBeCloseTo((Number(text) / 1e9) * dollars, 7);
   });
 
-  test("CHAT-05 thoughts are reasoning_content, and the seal of the text comes as a block", async () => {
+  test("CHAT-05 thoughts become reasoning_content, and the signature of the text is a block", async () => {
     const { body, headers } = await ask(
       {
         json: whole([
@@ -132,13 +132,13 @@ describe("a whole answer", () => {
     expect(headers.get("x-svc-reasoning-effort")).toBe("low");
   });
 
-  test("HDR-06 the effort in the header is the one the provider was told", async () => {
+  test("HDR-06 the effort in the header is the one that was sent to the provider", async () => {
     const { headers } = await ask({ json: whole([{ text: "a" }]) }, { model: NEW, reasoning_effort: "xhigh" });
     expect(received().json.generationConfig.thinkingConfig.thinkingLevel).toBe("high");
     expect(headers.get("x-svc-reasoning-effort")).toBe("high");
   });
 
-  test("CHAT-05 the catalogue says how a model is told to think", async () => {
+  test("CHAT-05 the catalogue defines how a model's effort is set", async () => {
     await ask({ json: whole([{ text: "a" }]) }, { reasoning_effort: "none" });
     expect(received().json.generationConfig).toEqual({ thinkingConfig: { thinkingBudget: 0 } });
     const always = await refused({ model: "google/gemini-2.5-pro", reasoning_effort: "none" });
@@ -146,7 +146,7 @@ describe("a whole answer", () => {
     expect(always.body.error.param).toBe("reasoning_effort");
   });
 
-  test("CHAT-04 a schema is sent as it is", async () => {
+  test("CHAT-04 a schema is sent unchanged", async () => {
     const schema = {
       type: "object",
       properties: { a: { type: "integer" } },
@@ -164,19 +164,19 @@ describe("a whole answer", () => {
     expect(body.choices[0].message.content).toBe('{"a":1}');
   });
 
-  test("CHAT-04 PARAM-03 JSON together with tools is refused where no endpoint can do both, before any is called", async () => {
+  test("CHAT-04 PARAM-03 JSON with tools is refused if no endpoint supports both, before any provider is called", async () => {
     const both = {
       tools: [{ type: "function", function: { name: "a" } }],
       response_format: { type: "json_object" },
     };
     const { status, body } = await refused(both);
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "response_format"]);
-    // A tool that may not be called is in nobody's way.
+    // A tool that may not be called does not conflict.
     for (const more of [{ model: NEW }, { tool_choice: "none" }])
       expect((await ask({ json: whole([{ text: "{}" }]) }, { ...both, ...more })).status).toBe(200);
   });
 
-  test("PARAM-01 allowed_tools is refused by name in the form of a tool choice too", async () => {
+  test("PARAM-01 allowed_tools is refused by name as a tool choice too", async () => {
     const allowed_tools = { mode: "auto", tools: [{ type: "function", function: { name: "a" } }] };
     const { status, body } = await refused({
       tools: [{ type: "function", function: { name: "a" } }],
@@ -185,7 +185,7 @@ describe("a whole answer", () => {
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "allowed_tools"]);
   });
 
-  test("CHAT-02 an image by its address is refused by name, an image inside the request is not", async () => {
+  test("CHAT-02 an image by URL is refused by name, an inline image is not", async () => {
     const image = (url: string) => ({
       messages: [
         {
@@ -202,7 +202,7 @@ describe("a whole answer", () => {
     expect((await ask({ json: whole([{ text: "a" }]) }, image("data:image/png;base64,iVBO"))).status).toBe(200);
   });
 
-  test("CHAT-08 a blocked prompt is an empty answer that says so, and nothing is charged for it", async () => {
+  test("CHAT-08 a blocked prompt gives an empty reply that reports it, and nothing is charged", async () => {
     const payer = await scene.gateway.tenant();
     upstream().next({
       json: { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, responseId: "r", usageMetadata: {} },
@@ -213,13 +213,13 @@ describe("a whole answer", () => {
     expect(body.usage).toMatchObject({ prompt_tokens: 0, completion_tokens: 0, cost: 0 });
   });
 
-  test("CHAT-07 an answer without figures is estimated, and marked so in the log", async () => {
+  test("CHAT-07 a reply without usage is estimated and marked as estimated in the log", async () => {
     const { body } = await ask({ json: chunk([{ text: "x".repeat(400) }], { finish: "STOP" }) });
     expect(body.usage.completion_tokens).toBe(100);
     expect((await scene.row(body.id)).usage.estimated).toBe(true);
   });
 
-  test("the provider's own id is kept in the record, not shown", async () => {
+  test("the provider's own id is recorded and not shown", async () => {
     const answer = await ask({ json: whole([{ text: "a" }]) });
     expect(answer.text).not.toContain(RESPONSE_ID);
   });
@@ -228,7 +228,7 @@ describe("a whole answer", () => {
 describe("a stream", () => {
   const stream = { stream: true };
 
-  test("CHAT-01 CHAT-06 role, words, one finish reason and the end marker; no usage unless asked for", async () => {
+  test("CHAT-01 CHAT-06 role, text, one finish reason and the end marker; no usage unless requested", async () => {
     const { text, headers } = await ask(
       { frames: frames([{ text: "Hello" }, { text: " there" }, { text: "" }]) },
       stream,
@@ -245,25 +245,25 @@ describe("a stream", () => {
   });
 
   const LAST = { ...USAGE, thoughtsTokenCount: 5, totalTokenCount: 23 };
-  const said = [{ text: "a" }, { text: "b" }];
+  const words = [{ text: "a" }, { text: "b" }];
   test.each([
-    ["with its last words", frames(said, { usage: LAST })],
-    ["by themselves, after its end", [...frames(said), frame({ usageMetadata: LAST })]],
-  ])("CHAT-06 CHAT-07 the last figures of the stream are the ones that count: %s", async (_where, told) => {
-    const { text } = await ask({ frames: told }, { ...stream, stream_options: { include_usage: true } });
+    ["with its last words", frames(words, { usage: LAST })],
+    ["by themselves, after its end", [...frames(words), frame({ usageMetadata: LAST })]],
+  ])("CHAT-06 CHAT-07 the last usage of the stream counts: %s", async (_where, streamFrames) => {
+    const { text } = await ask({ frames: streamFrames }, { ...stream, stream_options: { include_usage: true } });
     const last = chunksOf(text).at(-1);
     const nanos = costNanos(PROVIDER, { input: 11, output: 12 }, "EUR", OLD);
     expect(last.choices).toEqual([]);
     expect(last.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 12, cost: Number(nanos) / 1e9 });
   });
 
-  test("CHAT-08 a reason on every chunk reaches the client once, at the end", async () => {
+  test("CHAT-08 a finish reason on every chunk reaches the client once, at the end", async () => {
     const { text } = await ask({ frames: [whole([{ text: "a" }]), whole([{ text: "b" }])].map(frame) }, stream);
     expect(chunksOf(text).map((one) => one.choices[0].finish_reason)).toEqual([null, null, null, "stop"]);
     expect(contentOf(text)).toBe("ab");
   });
 
-  test("CHAT-08 a blocked prompt, and an empty answer that ran out of tokens, are streams with an end", async () => {
+  test("CHAT-08 a blocked prompt and an empty reply at the token limit are complete streams", async () => {
     const blocked = await ask({ frames: [frame({ promptFeedback: { blockReason: "SAFETY" } })] }, stream);
     expect(chunksOf(blocked.text).at(-1).choices[0].finish_reason).toBe("content_filter");
     const empty = await ask({ frames: [frame(chunk([], { finish: "MAX_TOKENS", usage: USAGE }))] }, stream);
@@ -271,7 +271,7 @@ describe("a stream", () => {
     expect(eventsOf(empty.text).at(-1)).toBe("[DONE]");
   });
 
-  test("CHAT-03 a call is told with its id, name and signature, then its arguments", async () => {
+  test("CHAT-03 a call has its id, name and signature, then its arguments", async () => {
     const args = { city: "Paris", days: [1, { hour: null }], wet: true };
     const call = { functionCall: { id: "g1", name: "weather", args }, thoughtSignature: "sig" };
     const { text } = await ask(
@@ -293,7 +293,7 @@ describe("a stream", () => {
   });
 
   test.each(["whole", "streamed"])(
-    "CHAT-03 calls of two turns have ids of their own though neither they nor their answers came with one: %s",
+    "CHAT-03 calls of two turns get distinct ids although the provider sent none: %s",
     async (form) => {
       const { responseId: _, ...answer } = whole([{ functionCall: { name: "weather", args: {} } }]);
       const tools = [{ type: "function", function: { name: "weather" } }];
@@ -319,7 +319,7 @@ describe("a stream", () => {
     },
   );
 
-  test("ERR-02 BILL-02 an error after words ends the stream with an error and no end marker, free of charge", async () => {
+  test("ERR-02 BILL-02 an error after content ends the stream with an error frame, no end marker and no charge", async () => {
     const error = { code: 503, message: "overloaded", status: "UNAVAILABLE" };
     for (const data of [{ error }, [{ error }], chunk([], { finish: "MALFORMED_FUNCTION_CALL", usage: USAGE })]) {
       const payer = await scene.gateway.tenant();
@@ -331,7 +331,7 @@ describe("a stream", () => {
     }
   });
 
-  test("ERR-02 a stream that ends without a finish reason is broken", async () => {
+  test("ERR-02 a stream without a finish reason is broken", async () => {
     const { text } = await ask({ frames: [frame(chunk([{ text: "a" }]))] }, stream);
     expect(eventsOf(text)).not.toContain("[DONE]");
   });
@@ -343,7 +343,7 @@ describe("errors", () => {
     json: { error: { code, message: `Google says ${status}.`, status, ...more } },
   });
 
-  test("ERR-06 what is wrong with the request is passed on in the provider's words", async () => {
+  test("ERR-06 a request error is passed on with the provider's message", async () => {
     const { status, body } = await ask(error(400, "INVALID_ARGUMENT"));
     expect([status, body.error.code, body.error.message]).toEqual([
       400,
@@ -352,7 +352,7 @@ describe("errors", () => {
     ]);
   });
 
-  test("ERR-06 a bad key of the operator, told as 400, is no fault of the caller", async () => {
+  test("ERR-06 an invalid key of the operator, reported as 400, is not the caller's fault", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
     for (const answer of [
       error(400, "INVALID_ARGUMENT", { details }),
@@ -365,7 +365,7 @@ describe("errors", () => {
     }
   });
 
-  test("RATE-07 the delay in a 429's details is the Retry-After of the answer", async () => {
+  test("RATE-07 the delay in a 429's details becomes Retry-After", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "48s" }];
     const limited = error(429, "RESOURCE_EXHAUSTED", { details });
     for (const answer of [limited, { ...limited, json: [limited.json] }]) {
@@ -374,7 +374,7 @@ describe("errors", () => {
     }
   });
 
-  test("ERR-07 a model that fails to call a tool is a failure of the provider, free of charge", async () => {
+  test("ERR-07 a failed tool call is a provider failure and is not charged", async () => {
     const payer = await scene.gateway.tenant();
     upstream().next({ json: chunk([], { finish: "MALFORMED_FUNCTION_CALL", usage: USAGE }) });
     const { status, body } = await scene.chat(payer.key, { model: OLD });

@@ -9,7 +9,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 const PDF = "JVBERi0xLjcK";
 const WAV = "UklGRiQAAABXQVZF";
 
-/** Everything a caller can put beside text, by its name in the table below. */
+/** All non-text parts that a caller can send, by their name in the table below. */
 const PARTS = {
   "image inside": { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } },
   "image by address": { type: "image_url", image_url: { url: "https://media.example/a.png" } },
@@ -23,7 +23,7 @@ type Case = {
   readonly dialect: keyof typeof DIALECT_SCRIPTS;
   readonly provider: Provider;
   readonly model: string;
-  /** What the provider receives in the place of the part; a part that is not here is refused. */
+  /** What the provider receives for the part; a part that is not listed is refused. */
   readonly taken: Partial<Record<PartName, JsonObject>>;
 };
 
@@ -104,7 +104,7 @@ const rows = CASES.flatMap((one) =>
   }),
 );
 
-describe("parts beside text", () => {
+describe("non-text parts", () => {
   test.each(rows)("CHAT-02 $dialect $model: $name $outcome", async ({ dialect, provider, model, name, part, seen }) => {
     await only(provider);
     scene.at(provider).always(DIALECT_SCRIPTS[dialect].whole({ text: "Seen." }));
@@ -124,7 +124,7 @@ describe("parts beside text", () => {
   });
 
   test.each(["google/gemini-2.5-flash", "amazon/nova-2-lite"])(
-    "CHAT-02 %s: a file by its address is refused by its place, and nobody fetches it",
+    "CHAT-02 %s: a file by URL is refused with its path and not fetched",
     async (model) => {
       await only(model.startsWith("google") ? "google-ai-studio" : "aws-bedrock");
       const before = callsOf();
@@ -136,18 +136,18 @@ describe("parts beside text", () => {
   );
 });
 
-/** A model of several of these providers is asked at one. */
+/** A model of several of these providers is called at one. */
 async function only(provider: Provider): Promise<void> {
   const blocked_providers = PROVIDERS.filter((other) => other !== provider);
   await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
 }
 
-/** The parts of the one user turn, in whatever dialect it is. */
+/** The parts of the user turn, in any dialect. */
 function partsIn(body: Json): Json[] {
   return body.messages === undefined ? body.contents[0].parts : body.messages[0].content;
 }
 
-describe("how closely a picture is looked at", () => {
+describe("image detail", () => {
   let caller: Tenant;
   beforeAll(async () => {
     caller = await scene.gateway.tenant();
@@ -180,7 +180,7 @@ describe("how closely a picture is looked at", () => {
     },
   );
 
-  test("PARAM-04 a dialect without a word for it does without, and the log says so", async () => {
+  test("PARAM-04 a dialect without image detail drops it, and the log records it", async () => {
     scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "x" }));
     expect(await noteOf(await respond("anthropic/claude-sonnet-4-6", "low"))).toBe("answered whole; left out: detail");
     expect(JSON.stringify(sentTo("anthropic"))).not.toContain("detail");

@@ -5,7 +5,7 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 
-/** Recorded traffic of the messages API, asked for by chat clients. */
+/** Recorded traffic of the messages API, replayed for chat clients. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const RECORDINGS = [
   "cache-write-1h",
@@ -72,7 +72,7 @@ function chatPart(block: Json): Json {
   return { type: "file", file: { file_data, filename: block.title } };
 }
 
-/** The message that a chat client gets, put together here by hand. */
+/** The chat message, assembled by the test. */
 function chatMessageOf(blocks: Json[]): Json {
   const text = blocks.filter(({ type }) => type === "text").map((block) => block.text);
   const calls = blocks.filter(({ type }) => type === "tool_use");
@@ -109,7 +109,7 @@ function blocksOf(content: Json): Json[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** Different words for the same request made one: text as blocks, defaults and the provider's own tools left out. */
+/** One form for equivalent requests: text as blocks, without defaults and the provider's own tools. */
 function plain({ model: _model, stream: _stream, messages, tools, ...rest }: Json): Json {
   const own = (tools ?? [])
     .filter((tool: Json) => tool.type === undefined)
@@ -126,7 +126,7 @@ function plain({ model: _model, stream: _stream, messages, tools, ...rest }: Jso
   };
 }
 
-/** The recorded answer as one message, a stream put together by hand. */
+/** The recorded reply as one message, a stream assembled. */
 function messageIn(bytes: Buffer): Json {
   const text = bytes.toString();
   if (text.trimStart().startsWith("{")) return JSON.parse(text);
@@ -172,7 +172,7 @@ describe("recorded traffic of the messages API", () => {
   });
   afterAll(() => scene?.close());
 
-  /** A whole answer, or a stream folded by the official SDK, in one form. */
+  /** A whole reply, or a stream folded by the official SDK, in one form. */
   async function ask(request: Json): Promise<{ message: Json; finish: string; usage: Json; id: string }> {
     if (!request.stream) {
       const { choices, usage, id }: Json = await client.chat.completions.create(request);
@@ -207,7 +207,7 @@ describe("recorded traffic of the messages API", () => {
     };
   }
 
-  /** Arguments by their meaning: a stream keeps the spaces the model wrote. */
+  /** Arguments as parsed JSON: a stream keeps the model's whitespace. */
   const parsedCalls = ({ tool_calls = [], ...message }: Json) => ({
     ...message,
     tool_calls: tool_calls.map(({ id, function: { name, arguments: text } }: Json) => ({
@@ -218,7 +218,7 @@ describe("recorded traffic of the messages API", () => {
   });
 
   test.each(RECORDINGS)(
-    "CHAT-01 CHAT-07 BILL-05 %s: the provider is asked and the client answered as it was recorded",
+    "CHAT-01 CHAT-07 BILL-05 %s: the provider's request and the client's reply equal the recording",
     async (name) => {
       for (const recorded of loadExchange(`d2-anthropic-messages/${name}`).interactions) {
         scene.at("anthropic").next(scriptOf(recorded));
@@ -297,7 +297,7 @@ describe("recorded traffic of the messages API", () => {
     expect(await scene.charges(payer)).toEqual([]);
   });
 
-  test("ERR-06 the operator's own bad key is nobody else's business", async () => {
+  test("ERR-06 an invalid key of the operator is not shown to the caller", async () => {
     const [recorded] = loadExchange("d2-anthropic-messages/err-401").interactions;
     if (recorded === undefined) throw new Error("empty recording");
     scene.at("anthropic").next(scriptOf(recorded));

@@ -25,7 +25,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     expect(JSON.parse(object.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 
-  test("CHAT-05 signed thoughts survive the round trip through the SDK, and a changed one does not", async () => {
+  test("CHAT-05 signed reasoning survives the round trip through the SDK; changed reasoning is refused", async () => {
     const tools = [weather];
     const question = { role: "user" as const, content: "get_weather" };
     const ask = (all: Json[]) =>
@@ -46,7 +46,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     expect((await ask([question, foreign, result])).response.status).toBe(200);
   });
 
-  test("CHAT-05 thoughts of a stream are the same as those of a whole answer", async () => {
+  test("CHAT-05 reasoning of a stream equals that of a whole reply", async () => {
     const ask = { model, messages, reasoning_effort: "low" as const };
     const whole: Json = (await client().chat.completions.create(ask)).choices[0]?.message;
     let text = "";
@@ -60,7 +60,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     expect(details).toEqual(whole.reasoning_details);
   });
 
-  test("CHAT-08 a limit ends it with length, a stop sequence with stop", async () => {
+  test("CHAT-08 a token limit ends with length, a stop sequence with stop", async () => {
     const short = await client().chat.completions.create({ model, messages, max_tokens: 3 });
     expect(short.choices[0]?.finish_reason).toBe("length");
     const stopped = await client().chat.completions.create({ model, messages, stop: ["You"] });
@@ -70,7 +70,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     });
   });
 
-  test("CHAT-02 every role, pictures and files; audio is refused by name before anyone is called", async () => {
+  test("CHAT-02 every role, images and files; audio is refused by name before any provider is called", async () => {
     const part = (more: OpenAI.ChatCompletionContentPart) =>
       client().chat.completions.create({
         model,
@@ -94,7 +94,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     });
   });
 
-  test("CHAT-03 tools that are offered no more, and ids of another dialect, are understood by the provider", async () => {
+  test("CHAT-03 tools that are no longer offered and ids of another dialect are accepted", async () => {
     const id = "call+1/=";
     const reply = await client().chat.completions.create({
       model,

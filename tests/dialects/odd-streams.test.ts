@@ -7,7 +7,7 @@ import { foldResponse, responseEvents } from "../support/responses-fold.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, sse } from "../support/upstream.ts";
 
-/** Streams of almost-compatible servers, as the callers of the two other dialects see them. */
+/** Streams of almost-compatible servers, as callers of messages and responses get them. */
 const { provider, model } = DIALECT_SCRIPTS.D1;
 let scene: Scene;
 let tenant: Tenant;
@@ -105,7 +105,7 @@ async function streamed(
 describe.each(CASES)("%s", (_what, pieces, finish, seen) => {
   const calls = seen.filter(([kind]) => kind === "call").length;
 
-  test("MSG-02 for a caller of messages: blocks one after the other, nothing lost and nothing empty", async () => {
+  test("MSG-02 a messages caller gets consecutive blocks, nothing lost and none empty", async () => {
     const tools = [{ name: "f", input_schema: { type: "object", properties: {} } }];
     const body = { max_tokens: 50, messages: [{ role: "user", content: "Go." }], tools };
     const { content, stop_reason } = foldMessage((await streamed("/v1/messages", body, pieces, finish)).text);
@@ -118,7 +118,7 @@ describe.each(CASES)("%s", (_what, pieces, finish, seen) => {
     expect(stop_reason).toBe(calls > 0 ? "tool_use" : "end_turn");
   });
 
-  test("RESP-02 for a caller of responses: items one after the other, numbered without gaps", async () => {
+  test("RESP-02 a responses caller gets consecutive items, numbered without gaps", async () => {
     const tools = [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }];
     const body = { store: false, input: "Go.", tools };
     const events = responseEvents((await streamed("/v1/responses", body, pieces, finish)).text);
@@ -134,7 +134,7 @@ describe.each(CASES)("%s", (_what, pieces, finish, seen) => {
   });
 });
 
-describe("a stream that begins with an error, without a status", () => {
+describe("a stream that begins with an error instead of a status", () => {
   const ask = (error: Json) => {
     scene.at(provider).next({ frames: [sse(error.object === "error" ? error : { error })] });
     const body = { model, stream: true, max_tokens: 50, messages: [{ role: "user", content: "Go." }] };
@@ -145,7 +145,7 @@ describe("a stream that begins with an error, without a status", () => {
     [{ type: "invalid_request_error", code: "context_length_exceeded", message: "Too long." }],
     [{ type: "invalid_request_error", code: null, message: "Too long." }],
     [{ object: "error", type: "invalid_request_error", code: "3051", message: "Too long." }],
-  ])("ERR-06 the caller hears what is wrong with the request: %j", async (error) => {
+  ])("ERR-06 the caller gets the error of its request: %j", async (error) => {
     const { status, body } = await ask(error);
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Too long."]);
   });
@@ -154,7 +154,7 @@ describe("a stream that begins with an error, without a status", () => {
     [{ type: "invalid_request_error", code: "invalid_api_key", message: "Incorrect key." }, 502, "upstream_error"],
     [{ type: "invalid_request_error", code: "model_not_found", message: "No such model." }, 502, "upstream_error"],
     [{ type: "rate_limit_error", code: null, message: "Slow down." }, 429, "rate_limit_exceeded"],
-  ])("ERR-06 RATE-07 and what is not the request's fault is not said to be: %j", async (error, status, code) => {
+  ])("ERR-06 RATE-07 a failure that the request did not cause is not blamed on it: %j", async (error, status, code) => {
     const answer = await ask(error);
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
     expect(answer.text).not.toContain(error.message);

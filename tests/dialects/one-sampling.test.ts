@@ -3,7 +3,7 @@ import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { messageJson } from "../support/messages.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 
-/** Models that take temperature or top_p, and refuse a request with both. */
+/** Models that take temperature or top_p and refuse both in one request. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const user = [{ role: "user", content: "Hello" }];
 
@@ -25,20 +25,20 @@ describe.each([
     tenant = await scene.gateway.tenant();
   });
   afterAll(() => scene.close());
-  const told = () => samplings(scene.at(provider).requests.at(-1)?.json);
+  const receivedSampling = () => samplings(scene.at(provider).requests.at(-1)?.json);
 
   test.each([
     [{ temperature: 0.5, top_p: 1 }, [0.5, undefined]],
     [{ temperature: 1, top_p: 0.9 }, [undefined, 0.9]],
     [{ temperature: 1, top_p: 1 }, [1, undefined]],
     [{ top_p: 0.9 }, [undefined, 0.9]],
-  ])("PARAM-01 %j goes out without what holds anyway", async (sampling, sent) => {
+  ])("PARAM-01 %j is sent without the value that is the default", async (sampling, sent) => {
     scene.at(provider).next({ json: answer });
     expect((await scene.chat(tenant.key, { model: MODEL, ...sampling })).status).toBe(200);
-    expect(told()).toEqual(sent);
+    expect(receivedSampling()).toEqual(sent);
   });
 
-  test("PARAM-01 PARAM-03 both are refused by name before anyone is asked", async () => {
+  test("PARAM-01 PARAM-03 both are refused by name before any provider is called", async () => {
     const before = scene.at(provider).requests.length;
     const { status, body } = await scene.chat(tenant.key, { model: MODEL, temperature: 0.5, top_p: 0.9 });
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "top_p"]);
@@ -47,17 +47,17 @@ describe.each([
     expect(scene.at(provider).requests).toHaveLength(before);
   });
 
-  test("PARAM-04 RESP-02 a caller of responses gets the temperature, and the log names what was left out", async () => {
+  test("PARAM-04 RESP-02 a responses caller's temperature is kept, and the log names the dropped parameter", async () => {
     scene.at(provider).next({ json: answer });
     const { status, headers } = await scene.gateway.call(tenant.key, "/v1/responses", {
       body: { model: MODEL, input: "Hello", temperature: 0.5, top_p: 0.9 },
     });
-    expect([status, told()]).toEqual([200, [0.5, undefined]]);
+    expect([status, receivedSampling()]).toEqual([200, [0.5, undefined]]);
     const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
     expect(attempts[0].reason).toContain("left out: top_p");
   });
 
-  test("MSG-01 a caller of messages is passed on as it is", async () => {
+  test("MSG-01 a messages request is forwarded unchanged", async () => {
     scene.at(provider).next({ json: CLAUDE_ANSWER });
     const body = { model: MODEL, max_tokens: 50, messages: user, temperature: 0.5, top_p: 0.9 };
     expect((await scene.gateway.call(tenant.key, "/v1/messages", { body })).status).toBe(200);
@@ -65,7 +65,7 @@ describe.each([
   });
 });
 
-test("the sandbox's Claude refuses both, and is sent one", async () => {
+test("the sandbox's Claude refuses both and receives one", async () => {
   const gateway = await startGateway();
   try {
     const sampling = { temperature: 0.5, top_p: 1 };

@@ -11,7 +11,7 @@ const COLUMNS = DIALECTS.map((id) => [id, { fields: FIELD_TABLES[id].fields, mod
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
 
-/** Every row of the parameter table by values that mean something with nothing beside them. */
+/** Every row of the parameter table with values that are valid on their own. */
 const ALONE: Readonly<Record<Parameter, readonly JsonObject[]>> = {
   temperature: [{ temperature: 0.3 }],
   top_p: [{ top_p: 0.4 }],
@@ -74,7 +74,7 @@ const ask = (more: JsonObject) => {
 describe.each(COLUMNS)("%s as the sandbox speaks it", (_dialect, { fields, model }) => {
   const cases = PARAMETERS.flatMap((row) => ALONE[row].map((sent) => ({ row, cell: fields[row], sent })));
 
-  test.each(cases)("PARAM-01 $row ($cell) with nothing beside it: $sent", async ({ row, cell, sent }) => {
+  test.each(cases)("PARAM-01 $row ($cell) alone: $sent", async ({ row, cell, sent }) => {
     const { status, body } = await ask({ model, ...sent });
     if (cell !== "400") return expect(status, JSON.stringify(body)).toBe(200);
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", row]);
@@ -85,17 +85,14 @@ describe.each(COLUMNS)("%s as the sandbox speaks it", (_dialect, { fields, model
 test.each([
   ["/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
   ["/v1/responses", { input: "Hello" }],
-])(
-  "PARAM-01 service_tier on %s costs nothing beside the tokens in the sandbox, and the answer names it",
-  async (path, body) => {
-    const costOf = async (service_tier: string) => {
-      const told = await gateway.call(tenant.key, path, { body: { model: "sandbox/chat", ...body, service_tier } });
-      expect([told.status, told.body.service_tier], JSON.stringify(told.body)).toEqual([200, service_tier]);
-      const { body: row } = await gateway.call(tenant.key, `/v1/requests/${told.headers.get("x-svc-request-id")}`);
-      return row.cost;
-    };
-    const usual = await costOf("default");
-    expect(Number(usual)).toBeGreaterThan(0);
-    for (const tier of ["flex", "priority", "scale"]) expect(await costOf(tier)).toBe(usual);
-  },
-);
+])("PARAM-01 service_tier on %s has no extra cost in the sandbox, and the reply names it", async (path, body) => {
+  const costOf = async (service_tier: string) => {
+    const reply = await gateway.call(tenant.key, path, { body: { model: "sandbox/chat", ...body, service_tier } });
+    expect([reply.status, reply.body.service_tier], JSON.stringify(reply.body)).toEqual([200, service_tier]);
+    const { body: row } = await gateway.call(tenant.key, `/v1/requests/${reply.headers.get("x-svc-request-id")}`);
+    return row.cost;
+  };
+  const usual = await costOf("default");
+  expect(Number(usual)).toBeGreaterThan(0);
+  for (const tier of ["flex", "priority", "scale"]) expect(await costOf(tier)).toBe(usual);
+});

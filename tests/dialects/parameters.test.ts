@@ -13,7 +13,7 @@ import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatJson, type ReplySource } from "../support/upstream.ts";
 
-/** A dialect as the matrix tries it: a model of the shipped catalogue that takes all its parameters, and who serves it. */
+/** A dialect in the matrix: a model of the shipped catalogue that takes all its parameters, and its provider. */
 type Column = {
   readonly fields: FieldTable;
   readonly provider: Provider;
@@ -66,21 +66,21 @@ const COLUMNS: Readonly<Record<Dialect, Column>> = {
 type Row = {
   /** The parameter as a caller sends it. */
   readonly sent: JsonObject;
-  /** What must be in the request for the parameter to make sense, and is there without it too. */
+  /** Required context of the parameter, also sent without it. */
   readonly beside?: JsonObject;
-  /** What the provider receives because of it, where the dialect honours it. D1 and responses receive what was sent. */
+  /** What the provider receives if the dialect honours it. D1 and responses receive what was sent. */
   readonly seen: Partial<Record<Dialect, JsonObject>>;
 };
 
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
-/** The schema travels as text. */
+/** The schema is sent as text. */
 const D4_FORMAT = {
   outputConfig: {
     textFormat: { type: "json_schema", structure: { jsonSchema: { name: "n", schema: JSON.stringify(SCHEMA) } } },
   },
 };
-/** There is no word for none: the tools stay away. */
+/** The dialect has no value for none: the tools are dropped. */
 const D4_NO_TOOLS: JsonObject = expect.not.objectContaining({ toolConfig: expect.anything() });
 const d4Thinking = (additionalModelRequestFields: JsonObject) => ({ additionalModelRequestFields });
 const d3 = (generationConfig: JsonObject) => ({ generationConfig });
@@ -95,7 +95,7 @@ const LOW = {
   responses: { reasoning: { effort: "low", summary: "auto" } },
 };
 
-/** Every row of the parameter table; a name behind it is another way to send the same. */
+/** Every row of the parameter table; a name after it is an alias. */
 const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   temperature: {
     plain: {
@@ -337,7 +337,7 @@ describe.each(columns)("%s", (dialect, { fields, provider, model, answer, env })
     },
   );
 
-  test("PARAM-01 the router's own fields reach no provider under any name", async () => {
+  test("PARAM-01 routing hints reach no provider under any name", async () => {
     const { received } = await ask({ session_id: "canary-1", cost_tier: "high", remaining_turns: 424_242 });
     for (const secret of ["canary-1", "cost_tier", "424242"]) expect(JSON.stringify(received)).not.toContain(secret);
   });

@@ -5,7 +5,7 @@ import { frameOf, responseJson } from "../support/responses-native.ts";
 import { callOf, framesOf, itemEvents, wordsOf } from "../support/responses-script.ts";
 import { chunksOf, contentOf, eventsOf } from "../support/scene.ts";
 import {
-  THINKING_WITH_TOOLS as ASKED,
+  THINKING_WITH_TOOLS as REQUEST,
   responseWith,
   SPOKEN,
   streaming,
@@ -14,10 +14,10 @@ import {
 } from "../support/through-responses.ts";
 import type { Script } from "../support/upstream.ts";
 
-/** What holds on every lane holds on the one to the responses API. */
+/** The rules of every upstream adapter hold for the responses API too. */
 const { scene, tenant, upstream, chat, messages } = throughResponses();
 
-describe("what holds on every lane", () => {
+describe("rules of every upstream adapter", () => {
   test("HDR-01 HDR-02 LOG-01 headers, usage, cost and the log", async () => {
     for (const stream of [false, true]) {
       upstream().next(stream ? streaming(...SPOKEN) : responseWith(...SPOKEN));
@@ -47,7 +47,7 @@ describe("what holds on every lane", () => {
     expect((await scene().wallet(tenant())).held).toBe("0.00");
   });
 
-  test("PARAM-04 what changes nothing is left out, and the log names it", async () => {
+  test("PARAM-04 fields without effect are dropped, and the log names them", async () => {
     upstream().next(responseWith(wordsOf("Hello.")));
     const { headers } = await messages({ metadata: { user_id: "marked" } });
     expect(upstream().requests.at(-1)?.raw.toString()).not.toContain("marked");
@@ -55,7 +55,7 @@ describe("what holds on every lane", () => {
     expect(attempts[0].reason).toBe("answered whole; left out: metadata");
   });
 
-  test("LOG-03 inside a window request and answer are captured, outside of one they are not", async () => {
+  test("LOG-03 request and reply are captured inside a capture window and not outside", async () => {
     upstream().next(responseWith(...SPOKEN));
     const outside = await chat();
     expect((await scene().row(outside.body.id)).captured ?? null).toBeNull();
@@ -69,7 +69,7 @@ describe("what holds on every lane", () => {
     expect(captured).toMatchObject({ request: { model: THINKER, reasoning_effort: "high" }, answer: inside.body });
   });
 
-  test("POL-01 POL-02 level and country keep the endpoint out before anyone is called", async () => {
+  test("POL-01 POL-02 level and country exclude the endpoint before any provider is called", async () => {
     const before = upstream().requests.length;
     for (const [policy, code] of [
       [{ floor: "L3" }, "sovereignty_floor_not_met"],
@@ -82,7 +82,7 @@ describe("what holds on every lane", () => {
     expect(upstream().requests).toHaveLength(before);
   });
 
-  test("ROUTE-04 an endpoint that fails before its first word is not seen: the next one answers in the same format", async () => {
+  test("ROUTE-04 a failure before the first token is hidden: the next endpoint answers in the same format", async () => {
     const failures: readonly Script[] = [
       { status: 500, json: { error: { message: "down" } } },
       { frames: [frameOf({ type: "error", code: "server_error", message: "down" })] },
@@ -107,7 +107,7 @@ describe("what holds on every lane", () => {
   });
 });
 
-describe("an upstream that breaks its word", () => {
+describe("an upstream that violates the protocol", () => {
   const begun = framesOf(SPOKEN).slice(0, 17);
   const cases: readonly (readonly [string, Script])[] = [
     ["ends without its end", { frames: begun }],
@@ -133,30 +133,27 @@ describe("an upstream that breaks its word", () => {
     ["says the end marker of another dialect", { frames: [...begun, "data: [DONE]\n\n"] }],
   ];
 
-  test.each(cases)(
-    "ERR-02 one that %s ends in an error for both callers, and is not charged",
-    async (_what, script) => {
-      upstream().next(script);
-      const { text } = await chat({ stream: true });
-      expect(contentOf(text)).toContain("Let");
-      const last = JSON.parse(eventsOf(text).at(-1) ?? "");
-      expect(last.error).toBeDefined();
-      expect(text).not.toContain("[DONE]");
-      expect(chunksOf(text).every((chunk) => (chunk.choices?.[0]?.finish_reason ?? null) === null)).toBe(true);
-      upstream().next(script);
-      const events = messageEvents((await messages({ stream: true })).text);
-      expect(events.at(-1).type).toBe("error");
-      expect(events.some(({ type }) => type === "message_stop")).toBe(false);
-      expect(await scene().charges(tenant())).toEqual([]);
-      expect((await scene().wallet(tenant())).held).toBe("0.00");
-    },
-  );
+  test.each(cases)("ERR-02 one that %s ends in an error for both callers and is not charged", async (_what, script) => {
+    upstream().next(script);
+    const { text } = await chat({ stream: true });
+    expect(contentOf(text)).toContain("Let");
+    const last = JSON.parse(eventsOf(text).at(-1) ?? "");
+    expect(last.error).toBeDefined();
+    expect(text).not.toContain("[DONE]");
+    expect(chunksOf(text).every((chunk) => (chunk.choices?.[0]?.finish_reason ?? null) === null)).toBe(true);
+    upstream().next(script);
+    const events = messageEvents((await messages({ stream: true })).text);
+    expect(events.at(-1).type).toBe("error");
+    expect(events.some(({ type }) => type === "message_stop")).toBe(false);
+    expect(await scene().charges(tenant())).toEqual([]);
+    expect((await scene().wallet(tenant())).held).toBe("0.00");
+  });
 
-  test("CHAT-09 a caller that hangs up ends the call, and is charged for what was said", async () => {
-    const said = framesOf(SPOKEN).slice(0, 17);
-    upstream().next({ frames: said, end: { is: "stall", after: said.join("").length } });
+  test("CHAT-09 a caller that disconnects ends the call and is charged for the content so far", async () => {
+    const partialFrames = framesOf(SPOKEN).slice(0, 17);
+    upstream().next({ frames: partialFrames, end: { is: "stall", after: partialFrames.join("").length } });
     const before = upstream().requests.length;
-    const open = await scene().open(tenant().key, { ...ASKED, stream: true });
+    const open = await scene().open(tenant().key, { ...REQUEST, stream: true });
     await open.until("Let");
     open.hangUp();
     const received = await upstream().arrived(before + 1);
@@ -166,7 +163,7 @@ describe("an upstream that breaks its word", () => {
     expect(await scene().charges(tenant())).toHaveLength(1);
   });
 
-  test("ERR-01 a whole answer that failed, is not over or is none: nobody is charged", async () => {
+  test("ERR-01 a failed, incomplete or invalid whole reply is not charged", async () => {
     const bad: readonly Json[] = [
       responseJson({ status: "failed", output: [], error: { code: "server_error", message: "x" } }),
       responseJson({ status: "in_progress", output: [] }),
@@ -181,7 +178,7 @@ describe("an upstream that breaks its word", () => {
     expect(await scene().charges(tenant())).toEqual([]);
   });
 
-  test("ERR-01 whose fault it is: the caller's own is told to the caller, and nobody else is asked", async () => {
+  test("ERR-01 a fault of the request is reported to the caller, and no other provider is called", async () => {
     const before = upstream().requests.length;
     const failed = (code: string, message: string) =>
       frameOf({
@@ -202,7 +199,7 @@ describe("an upstream that breaks its word", () => {
     expect(upstream().requests).toHaveLength(before + 3);
   });
 
-  test("CHAT-03 a call whose arguments come only with its end, and one that has none", async () => {
+  test("CHAT-03 a call whose arguments arrive only at its end, and one without arguments", async () => {
     const silent = (item: Json, at: number) =>
       itemEvents(item, at, 3).filter(({ type }) => !type.includes("arguments"));
     const items = [callOf("call_a", "weather", '{"city":"Paris"}'), callOf("call_b", "now", "", 1)];
@@ -212,19 +209,19 @@ describe("an upstream that breaks its word", () => {
     expect(content.map(({ input }: Json) => input)).toEqual([{ city: "Paris" }, {}]);
   });
 
-  test("CHAT-03 a call that the server tells of in the whole response alone reaches both callers", async () => {
+  test("CHAT-03 a call that the server sends only in the final response reaches both callers", async () => {
     const [, words, call] = SPOKEN;
-    const told = [
+    const events = [
       ...itemEvents(words, 0, 3),
       { type: "response.completed", response: responseJson({ output: [words, call] }) },
     ];
-    upstream().next({ frames: told.map(frameOf) });
+    upstream().next({ frames: events.map(frameOf) });
     const chunks = chunksOf((await chat({ stream: true })).text);
     const calls = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
     expect(calls[0]).toMatchObject({ index: 0, id: "call_a", function: { name: "weather" } });
     expect(calls.map((piece) => piece.function.arguments ?? "").join("")).toBe('{"city":"Paris"}');
     expect(chunks.at(-1).choices[0].finish_reason).toBe("tool_calls");
-    upstream().next({ frames: told.map(frameOf) });
+    upstream().next({ frames: events.map(frameOf) });
     const { content, stop_reason } = foldMessage((await messages({ stream: true })).text);
     expect([content.at(-1).input, stop_reason]).toEqual([{ city: "Paris" }, "tool_use"]);
   });

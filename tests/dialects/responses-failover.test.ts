@@ -29,7 +29,7 @@ test.each([
   ["deepinfra", "scaleway", "streamed"],
   ["scaleway", "deepinfra", "whole"],
   ["scaleway", "deepinfra", "streamed"],
-] as const)("ROUTE-04 where %s fails, %s answers in the other format (%s)", async (first, second, how) => {
+] as const)("ROUTE-04 if %s fails, %s answers in the other format (%s)", async (first, second, how) => {
   scene.at(first).next({ status: 500, json: { error: { message: "down" } } });
   scene.at(second).next(WORKING[second]?.[how]() ?? {});
   const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }];

@@ -4,20 +4,20 @@ import { wordsOf } from "../support/responses-script.ts";
 import { openScene } from "../support/scene.ts";
 import { responseWith, THINKING_WITH_TOOLS, throughResponses } from "../support/through-responses.ts";
 
-/** Over chat completions it takes no tools at all. */
+/** Takes no tools over chat completions. */
 const ASTRA = "openai/gpt-6-astra";
 
-/** Which of its two formats an endpoint is asked in. */
+/** The format in which an endpoint is called. */
 const { scene, tenant, upstream, sent, path, chat, messages, greet } = throughResponses();
 
-describe("which format is spoken", () => {
+describe("choice of the format", () => {
   const spoken = async (answer: Promise<Called>): Promise<string | undefined> => {
     const { status, text } = await answer;
     expect(status, text).toBe(200);
     return path();
   };
 
-  test("CHAT-01 chat completions are the usual one: without tools, without a wish to think, and with one not to", async () => {
+  test("CHAT-01 chat completions are the default: without tools, without reasoning or with reasoning off", async () => {
     greet();
     expect(await spoken(chat({ tools: undefined }))).toBe("/v1/chat/completions");
     expect(await spoken(chat({ reasoning_effort: undefined }))).toBe("/v1/chat/completions");
@@ -30,7 +30,7 @@ describe("which format is spoken", () => {
     expect(await spoken(messages())).toBe("/v1/responses");
   });
 
-  test("MSG-02 a wish that can be done without is left out where something else would be lost for it", async () => {
+  test("MSG-02 an optional effort is dropped if keeping it would lose another field", async () => {
     greet();
     for (const more of [{ stop_sequences: ["END"] }, { temperature: 0.3 }, { max_tokens: 8 }]) {
       expect(await spoken(messages(more))).toBe("/v1/chat/completions");
@@ -42,7 +42,7 @@ describe("which format is spoken", () => {
     expect(await spoken(messages({ temperature: 1 }))).toBe("/v1/responses");
   });
 
-  test("PARAM-03 a demand for what cannot be said beside it is refused by name, and nobody is called", async () => {
+  test("PARAM-03 conflicting requirements are refused by name, and no provider is called", async () => {
     const before = upstream().requests.length;
     const named = async (answer: Promise<Called>) => {
       const { status, body } = await answer;
@@ -61,7 +61,7 @@ describe("which format is spoken", () => {
     expect(upstream().requests).toHaveLength(before);
   });
 
-  test("CHAT-03 one that takes no tools over chat completions is offered them here, whatever is said of thinking", async () => {
+  test("CHAT-03 a model without tools over chat completions gets them over responses, with any effort", async () => {
     greet();
     expect(await spoken(chat({ model: ASTRA, reasoning_effort: undefined }))).toBe("/v1/responses");
     expect(sent()).not.toHaveProperty("reasoning");
@@ -75,7 +75,7 @@ describe("which format is spoken", () => {
     expect(await spoken(chat({ model: ASTRA, tools: undefined }))).toBe("/v1/chat/completions");
   });
 
-  test("HDR-06 an effort that a router wants is told where it can be, and given up for what the caller asked", async () => {
+  test("HDR-06 a router's effort is sent where supported, and dropped if it conflicts with the caller's fields", async () => {
     greet();
     await scene().gateway.manage("PUT", `/workspaces/${tenant().slug}/routers/thinks`, {
       models: ["openai/gpt-6-sol"],
@@ -93,7 +93,7 @@ describe("which format is spoken", () => {
   });
 });
 
-test("CHAT-03 the same model at another provider, which takes tools there alone", async () => {
+test("CHAT-03 the same model at another provider, which takes tools over responses only", async () => {
   const azure = await openScene(["azure"]);
   try {
     const { key } = await azure.gateway.tenant();

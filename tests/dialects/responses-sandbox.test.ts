@@ -10,10 +10,7 @@ import { type Json, startGateway, type Tenant, type TestGateway } from "../suppo
 import { chunksOf, QUIET } from "../support/scene.ts";
 import { sdkTests, time, weather } from "../support/sdk-suite.ts";
 
-/**
- * The official SDKs and a simulated provider that speaks responses: strict about ids, seals and the order of items. One
- * model is served in that format alone, the other one also over chat completions, where it thinks or takes tools.
- */
+/** The official SDKs and a simulated provider of responses that validates ids, signatures and the order of items. One model has that format only; the other also has chat completions, where it reasons or takes tools. */
 const ALONE = "alibaba/qwen3.5-397b-a17b";
 const BOTH = "openai/gpt-5.6-terra";
 
@@ -52,7 +49,7 @@ afterAll(async () => {
 const openai = () => new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: tenant.key, maxRetries: 0 });
 const anthropic = () => new Anthropic({ baseURL: gateway.url, apiKey: null, authToken: tenant.key, maxRetries: 0 });
 
-describe("an endpoint of this format alone", () => {
+describe("an endpoint of this format only", () => {
   sdkTests({ gateway: () => gateway, client: openai }, { model: ALONE, provider: "sandbox-us", surface: "responses" });
 
   test("CHAT-04 response_format: an object and a schema", async () => {
@@ -66,7 +63,7 @@ describe("an endpoint of this format alone", () => {
     expect(JSON.parse(other.choices[0]?.message.content ?? "")).toMatchObject({ simulated_by: "sandbox-us" });
   });
 
-  test("CHAT-08 the limit of tokens, and the least of it", async () => {
+  test("CHAT-08 the token limit and its minimum", async () => {
     const messages = [{ role: "user" as const, content: "a b c d e f g h i j k l m n o p q r s t u v w x y z" }];
     const cut = await openai().chat.completions.create({ model: ALONE, messages, max_tokens: 16 });
     expect(cut.choices[0]?.finish_reason).toBe("length");
@@ -76,7 +73,7 @@ describe("an endpoint of this format alone", () => {
     expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", "max_tokens"]);
   });
 
-  test("MOD-01 RESP-01 it is listed, and callers of its own dialect reach it directly", async () => {
+  test("MOD-01 RESP-01 it is listed, and callers of its own dialect use passthrough", async () => {
     const ids = (await openai().models.list()).data.map(({ id }) => id);
     expect(ids).toContain(ALONE);
     const { data, response } = await openai()
@@ -91,7 +88,7 @@ describe.each([ALONE, BOTH])("%s", (model) => {
   const get = (how: string) => [{ role: "user" as const, content: `get_weather and get_time please, ${how}` }];
 
   test.each(["whole", "streamed"])(
-    "CHAT-05 two turns of chat, %s: thoughts, calls, results, the answer",
+    "CHAT-05 two turns of chat, %s: reasoning, calls, results, the final text",
     async (how) => {
       const ask = { model, messages: get(how), tools: [weather, time], reasoning_effort: "high" as const };
       const stream = how === "streamed";
@@ -118,7 +115,7 @@ describe.each([ALONE, BOTH])("%s", (model) => {
     },
   );
 
-  test("MSG-04 two turns of messages: thinking goes back and forth with its signature", async () => {
+  test("MSG-04 two turns of messages: reasoning makes the round trip with its signature", async () => {
     const tool = {
       name: "get_weather",
       input_schema: {
@@ -148,7 +145,7 @@ describe.each([ALONE, BOTH])("%s", (model) => {
     }
   });
 
-  test.each(["whole", "streamed"])("MSG-04 the tool runner goes on until the model is done (%s)", async (way) => {
+  test.each(["whole", "streamed"])("MSG-04 the tool runner continues until the model is done (%s)", async (way) => {
     const cities: unknown[] = [];
     const tool = betaTool({
       name: "get_weather",
@@ -171,7 +168,7 @@ describe.each([ALONE, BOTH])("%s", (model) => {
   });
 });
 
-/** The message that a client puts together from a stream. */
+/** The message that a client assembles from a stream. */
 function foldChat(chunks: readonly Json[]): Json {
   const message: Json = {
     role: "assistant",

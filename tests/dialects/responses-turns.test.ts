@@ -6,7 +6,7 @@ import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { HELLO, responseWith, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
 import { chatJson } from "../support/upstream.ts";
 
-/** One of its providers speaks responses alone, and nobody knows whether its models take sampling while they think. */
+/** One of its providers speaks responses only, and whether its models take sampling while reasoning is unknown. */
 function alone(facts: Json): void {
   facts.dialects = [];
   for (const endpoint of facts.endpoints) {
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** What a provider was sent last, and where. */
+/** The last request of a provider, and its path. */
 function sentTo(provider: Provider): { readonly path: string | undefined; readonly json: Json } {
   const last = scene.at(provider).requests.at(-1);
   return { path: last?.path, json: last?.json };
@@ -33,7 +33,7 @@ function sentTo(provider: Provider): { readonly path: string | undefined; readon
 const noteOf = async ({ headers }: Called): Promise<string> =>
   (await scene.row(headers.get("x-svc-request-id") ?? "")).attempts[0].reason;
 
-/** What a model thought and called over responses, as its caller got it and sends it back. */
+/** Reasoning and calls of a model over responses, as the caller gets them and sends them back. */
 async function earlier(): Promise<Json> {
   scene.at("openai").next(responseWith(...SPOKEN));
   const { body } = await scene.chat(tenant.key, THINKING_WITH_TOOLS);
@@ -43,7 +43,7 @@ async function earlier(): Promise<Json> {
 }
 const RESULTS = ["call_a", "call_b"].map((tool_call_id) => ({ role: "tool", tool_call_id, content: "sun" }));
 
-test("CHAT-05 a turn over chat completions after one over responses: the thoughts stay here, all else goes on", async () => {
+test("CHAT-05 a chat turn after a responses turn: reasoning is dropped, everything else is kept", async () => {
   const { reasoning_content, reasoning_details, ...plain } = await earlier();
   const message = { ...plain, reasoning_content, reasoning_details };
   for (const more of [{ reasoning_effort: "none" }, { tools: undefined }]) {
@@ -60,7 +60,7 @@ test("CHAT-05 a turn over chat completions after one over responses: the thought
   }
 });
 
-test("CHAT-05 what one provider's responses API sealed is shown to no other: the rest of the thoughts is", async () => {
+test("CHAT-05 signatures of one provider's responses API reach no other; unsigned reasoning does", async () => {
   const message = await earlier();
   const own = { type: "reasoning.text", text: "mine", signature: "a:b", index: 1 };
   const ask = async (reasoning_details: readonly Json[]) => {
@@ -72,18 +72,18 @@ test("CHAT-05 what one provider's responses API sealed is shown to no other: the
       messages,
     });
     expect(answer.status, answer.text).toBe(200);
-    return { told: sentTo("deepinfra").json.messages[1], note: await noteOf(answer) };
+    return { received: sentTo("deepinfra").json.messages[1], note: await noteOf(answer) };
   };
   const sealed = { type: "reasoning.encrypted", data: "azure:gTHEIRS", format: "openai-responses-v1", index: 2 };
   const { reasoning_details, ...others } = message;
   const mixed = await ask([...reasoning_details, own, sealed]);
-  expect(mixed.told).toEqual({ ...others, reasoning_details: [own] });
+  expect(mixed.received).toEqual({ ...others, reasoning_details: [own] });
   expect(mixed.note).toBe("answered whole; left out: messages: reasoning_details");
-  expect((await ask([sealed])).told).toEqual(others);
-  expect(await ask([own])).toEqual({ told: { ...others, reasoning_details: [own] }, note: "answered whole" });
+  expect((await ask([sealed])).received).toEqual(others);
+  expect(await ask([own])).toEqual({ received: { ...others, reasoning_details: [own] }, note: "answered whole" });
 });
 
-test("MSG-02 a wish to think gives way to a temperature where the endpoint has no other format", async () => {
+test("MSG-02 an optional effort yields to a temperature if the endpoint has no other format", async () => {
   const ask = async (more: object) => {
     scene.at("scaleway").next(responseWith(wordsOf("Hello.")));
     const body = { model: RESPONSES_COLUMN.model, max_tokens: 400, messages: HELLO, ...more };

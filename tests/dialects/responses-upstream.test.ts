@@ -15,11 +15,11 @@ import {
   throughResponses,
 } from "../support/through-responses.ts";
 
-/** Models that are whole on their provider's responses API alone, for callers of the other two dialects. */
+/** Models with full function only on their provider's responses API, for callers of chat and messages. */
 const { upstream, sent, path, chat, messages } = throughResponses();
 
-describe("thinking with tools", () => {
-  test("CHAT-03 CHAT-05 RESP-05 a chat caller gets the thoughts, the words and the calls, whole and in a stream", async () => {
+describe("reasoning with tools", () => {
+  test("CHAT-03 CHAT-05 RESP-05 a chat caller gets reasoning, text and calls, whole and in a stream", async () => {
     upstream().next(responseWith(...SPOKEN));
     const whole = await chat();
     expect(whole.status, whole.text).toBe(200);
@@ -68,7 +68,7 @@ describe("thinking with tools", () => {
     expect(chunks.at(-1).usage).toEqual(whole.body.usage);
   });
 
-  test("MSG-02 a caller of messages gets the same as blocks, whole and in a stream", async () => {
+  test("MSG-02 a messages caller gets the same as blocks, whole and in a stream", async () => {
     const system = [
       { type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } },
       { type: "text", text: "Be kind." },
@@ -95,14 +95,14 @@ describe("thinking with tools", () => {
     expect(folded).toMatchObject({ content: whole.body.content, stop_reason: "tool_use", usage: whole.body.usage });
   });
 
-  test("MSG-02 a demand of a budget is one as well", async () => {
+  test("MSG-02 a thinking budget is treated the same", async () => {
     upstream().next(responseWith(wordsOf("Sunny.")));
     const answer = await messages({ thinking: { type: "enabled", budget_tokens: 2048 } });
     expect(answer.status, answer.text).toBe(200);
     expect(sent()).toMatchObject({ reasoning: { effort: "low", summary: "auto" } });
   });
 
-  test("CHAT-05 the second turn: the thoughts go back to who sealed them, right before what came of them", async () => {
+  test("CHAT-05 second turn: reasoning is sent back to its signer, right before its output", async () => {
     upstream().next(responseWith(...SPOKEN));
     const [{ message }] = (await chat()).body.choices;
     upstream().next(responseWith(wordsOf("Sunny in both.")));
@@ -132,7 +132,7 @@ describe("thinking with tools", () => {
     ]);
   });
 
-  test("MSG-02 the second turn of messages, from a stream: thoughts without words, a picture and a failure in results", async () => {
+  test("MSG-02 second turn of messages, from a stream: empty reasoning, an image and a failed tool result", async () => {
     upstream().next(streaming(thoughtOf("", "gBARE"), ...CALLS));
     const { content } = foldMessage((await messages({ stream: true })).text);
     expect(content[0]).toEqual({ type: "redacted_thinking", data: expect.stringContaining("gBARE") });
@@ -160,7 +160,7 @@ describe("thinking with tools", () => {
     ]);
   });
 
-  test("CHAT-05 thoughts of others stay here: of another family, and of another provider of this one", async () => {
+  test("CHAT-05 foreign reasoning is dropped: of another family, and of another provider of this family", async () => {
     const details = [
       { type: "reasoning.text", text: "claude", signature: "sig", format: "anthropic-claude-v1" },
       { type: "reasoning.encrypted", data: "azure:gTHEIRS", format: "openai-responses-v1" },
@@ -174,8 +174,8 @@ describe("thinking with tools", () => {
   });
 });
 
-describe("everything else that is said", () => {
-  test("CHAT-03 CHAT-04 PARAM-01 choice, parallel calls, format, verbosity, hints, pictures and files", async () => {
+describe("all other parts", () => {
+  test("CHAT-03 CHAT-04 PARAM-01 tool choice, parallel calls, format, verbosity, hints, images and files", async () => {
     upstream().next(responseWith(wordsOf("{}")));
     const content = [
       { type: "text", text: "look" },
@@ -232,7 +232,7 @@ describe("everything else that is said", () => {
     ]);
   });
 
-  test("CHAT-04 an object of JSON: what asks for it stays in the input, where the provider looks for it", async () => {
+  test("CHAT-04 JSON mode: the instruction stays in the input, where the provider expects it", async () => {
     upstream().next(responseWith(wordsOf("{}")));
     const system = { role: "system", content: "Answer in JSON." };
     await chat({ messages: [system, ...HELLO], response_format: { type: "json_object" }, allowed_tools: ["weather"] });
@@ -246,7 +246,7 @@ describe("everything else that is said", () => {
     });
   });
 
-  test("CHAT-08 refusals, sources and every way to end, whole and in a stream", async () => {
+  test("CHAT-08 refusals, citations and every finish reason, whole and in a stream", async () => {
     const url_citation = { type: "url_citation", url: "https://a.example", title: "A", start_index: 0, end_index: 3 };
     const cited = wordsOf("Sun.", { annotations: [url_citation] });
     const refused = { ...wordsOf(""), content: [{ type: "refusal", refusal: "I will not." }] };

@@ -14,7 +14,7 @@ const CALLS = [
   { id: "call_1", name: "weather", input: { city: "Paris" } },
   { id: "call_2", name: "weather", input: {} },
 ];
-const SAID: Readonly<Record<string, ModelOutput>> = {
+const OUTPUTS: Readonly<Record<string, ModelOutput>> = {
   "a text": { text: "Grüße, 世界" },
   "calls of tools": { text: "Let me see.", calls: CALLS },
   "calls without a word": { calls: CALLS },
@@ -22,7 +22,7 @@ const SAID: Readonly<Record<string, ModelOutput>> = {
   "thoughts before calls": { thoughts: "I should look.", calls: CALLS },
 };
 
-/** OpenAPI 3.0's `nullable` still stands in the document; JSON Schema does not know it. */
+/** The document still has OpenAPI 3.0's `nullable`, which JSON Schema does not know. */
 function withoutNullable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNullable);
   if (!isJsonObject(value)) return value;
@@ -31,7 +31,7 @@ function withoutNullable(value: unknown): unknown {
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }
 
-describe("answers are valid by OpenAI's own document", () => {
+describe("replies are valid by OpenAI's own OpenAPI document", () => {
   let completion: ValidateFunction;
   let chunk: ValidateFunction;
   beforeAll(() => {
@@ -59,7 +59,7 @@ describe("answers are valid by OpenAI's own document", () => {
     for (const one of chunks) expectValid(chunk, one);
   };
 
-  test("the document refuses what is wrong", () => {
+  test("the document rejects invalid replies", () => {
     const head = { id: "x", created: 1, model: "m" };
     const message = { role: "assistant", content: "x", refusal: null };
     const choice = { index: 0, message, logprobs: null, finish_reason: "stop" };
@@ -86,16 +86,19 @@ describe("answers are valid by OpenAI's own document", () => {
     afterAll(() => scene.close());
     const ask = (more: object) => scene.chat(tenant.key, { model, tools: TOOLS, ...more });
 
-    test.each(Object.entries(SAID))("CHAT-01 %s, whole and in a stream with and without usage", async (_what, said) => {
-      scene.at(provider).next(whole(said));
-      const { status, body } = await ask({});
-      expect(status).toBe(200);
-      expectValid(completion, body);
-      for (const include_usage of [true, false]) {
-        scene.at(provider).next(streamed(said));
-        expectStream((await ask({ stream: true, stream_options: { include_usage } })).text);
-      }
-    });
+    test.each(Object.entries(OUTPUTS))(
+      "CHAT-01 %s, whole and in a stream with and without usage",
+      async (_what, output) => {
+        scene.at(provider).next(whole(output));
+        const { status, body } = await ask({});
+        expect(status).toBe(200);
+        expectValid(completion, body);
+        for (const include_usage of [true, false]) {
+          scene.at(provider).next(streamed(output));
+          expectStream((await ask({ stream: true, stream_options: { include_usage } })).text);
+        }
+      },
+    );
   });
 
   test("CHAT-08 a refusal and a citation, whole and in a stream", async () => {

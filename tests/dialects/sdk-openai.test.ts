@@ -17,7 +17,7 @@ afterAll(() => gateway.close());
 const messages = [{ role: "user" as const, content: "hello" }];
 const Report = z.object({ city: z.string(), degrees: z.number() });
 
-/** A tool that the client runs by itself. */
+/** A tool that the client runs automatically. */
 function weather(cities: string[]) {
   return {
     type: "function" as const,
@@ -35,7 +35,7 @@ function weather(cities: string[]) {
 }
 
 describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova"])("%s", (model) => {
-  test("CHAT-01 CHAT-07 create and the stream helper give one message, one usage, one reason", async () => {
+  test("CHAT-01 CHAT-07 create and the stream helper give the same message, usage and finish reason", async () => {
     const reply = await client.chat.completions.create({ model, messages });
     const runner = client.chat.completions.stream({ model, messages, stream_options: { include_usage: true } });
     const deltas: string[] = [];
@@ -50,7 +50,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
   });
 
   test.each(["whole", "streamed"])(
-    "CHAT-03 runTools, %s: the tool runs once and its result is the answer",
+    "CHAT-03 runTools, %s: the tool runs once and its result is in the reply",
     async (how) => {
       const cities: string[] = [];
       const ask = { model, messages: [{ role: "user" as const, content: "get_weather" }], tools: [weather(cities)] };
@@ -65,7 +65,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
     },
   );
 
-  test("CHAT-04 parse gives a typed value, and the stream helper the same", async () => {
+  test("CHAT-04 parse and the stream helper give the same typed value", async () => {
     const response_format = zodResponseFormat(Report, "report");
     const reply = await client.chat.completions.parse({ model, messages, response_format });
     const parsed = reply.choices[0]?.message.parsed;
@@ -74,12 +74,12 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
     expect(final.choices[0]?.message.parsed).toEqual(parsed);
   });
 
-  test("CHAT-08 parse refuses an answer that was cut by its limit", async () => {
+  test("CHAT-08 parse refuses a reply that was cut at its limit", async () => {
     const ask = { model, messages, max_tokens: 2, response_format: zodResponseFormat(Report, "report") };
     await expect(client.chat.completions.parse(ask)).rejects.toThrow(LengthFinishReasonError);
   });
 
-  test("CHAT-09 an aborted stream is logged as hung up", async () => {
+  test("CHAT-09 an aborted stream is logged as disconnected", async () => {
     const long = [{ role: "user" as const, content: "word ".repeat(1500) }];
     const { data: stream, response } = await client.chat.completions
       .create({ model, messages: long, stream: true })

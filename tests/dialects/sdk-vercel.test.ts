@@ -44,7 +44,7 @@ function weather(cities: string[]) {
 }
 
 describe.each(cases)("$client with $id", ({ client, id }) => {
-  test("CHAT-01 CHAT-07 generateText: words, reason, usage and the id of the request", async () => {
+  test("CHAT-01 CHAT-07 generateText: text, finish reason, usage and the request id", async () => {
     const { text, finishReason, usage, response } = await generateText({ model: model(client, id), prompt });
     expect(text).toMatch(/You said: hello$/);
     expect(finishReason).toBe("stop");
@@ -55,7 +55,7 @@ describe.each(cases)("$client with $id", ({ client, id }) => {
     expect(response.modelId).toBe(id);
   });
 
-  test("CHAT-01 CHAT-06 streamText: the same words in pieces, and the same usage", async () => {
+  test("CHAT-01 CHAT-06 streamText: the same text in chunks, and the same usage", async () => {
     const whole = await generateText({ model: model(client, id), prompt });
     const { textStream, usage, finishReason } = streamText({ model: model(client, id), prompt });
     const pieces: string[] = [];
@@ -100,7 +100,7 @@ describe.each(cases)("$client with $id", ({ client, id }) => {
     expect(await streamed.output).toEqual(output);
   });
 
-  test("CHAT-09 an aborted stream is logged as hung up", async () => {
+  test("CHAT-09 an aborted stream is logged as disconnected", async () => {
     const app = `abort ${client} ${id}`;
     const controller = new AbortController();
     const long = "word ".repeat(1500);
@@ -125,15 +125,15 @@ describe.each(cases)("$client with $id", ({ client, id }) => {
 });
 
 describe.each(CLIENTS)("errors in %s", (client) => {
-  test("CHAT-01 ERR-01 a refusal is an APICallError with status, code and param, and is not tried again", async () => {
+  test("CHAT-01 ERR-01 a refusal is an APICallError with status, code and param, and is not retried", async () => {
     const audio = { type: "file" as const, mediaType: "audio/wav", data: WAV };
-    const asked: readonly (readonly [string, number, string, string])[] = [
+    const cases: readonly (readonly [string, number, string, string])[] = [
       ["sandbox/nobody", 404, "model_not_found", "model"],
       ["sandbox/chat", 400, "unsupported_parameter", "messages.0.content.0"],
       ["sandbox/claude", 400, "unsupported_parameter", "messages.0.content.0"],
       ["sandbox/nova", 400, "unsupported_parameter", "messages.0.content.0"],
     ];
-    for (const [id, status, code, param] of asked) {
+    for (const [id, status, code, param] of cases) {
       const problem = await thrownBy(
         generateText({ model: model(client, id), messages: [{ role: "user", content: [audio] }] }),
       );
@@ -142,12 +142,12 @@ describe.each(CLIENTS)("errors in %s", (client) => {
     }
   });
 
-  test("CHAT-01 ERR-07 a failing provider is an APICallError that may be tried again", async () => {
+  test("CHAT-01 ERR-07 a failing provider is a retryable APICallError", async () => {
     const problem = await thrownBy(generateText({ model: model(client, "sandbox/fail-500"), prompt, maxRetries: 0 }));
     expect([problem.statusCode, problem.isRetryable]).toEqual([502, true]);
   });
 
-  test("CHAT-01 ERR-02 a stream that breaks gives its words, then an error", async () => {
+  test("CHAT-01 ERR-02 a broken stream gives its text, then an error", async () => {
     const problems: unknown[] = [];
     const { textStream } = streamText({
       model: model(client, "sandbox/cut"),

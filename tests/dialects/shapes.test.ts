@@ -23,7 +23,7 @@ const callsOf = () => PROVIDERS.map((provider) => scene.at(provider).requests.le
 const received = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
 const { provider: CHAT, model: CHAT_MODEL } = DIALECT_SCRIPTS.D1;
 
-/** A model of several providers is asked at one. */
+/** A model of several providers is called at one. */
 async function only(provider: Provider): Promise<void> {
   const blocked_providers = PROVIDERS.filter((other) => other !== provider);
   await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
@@ -37,7 +37,7 @@ async function refused(more: JsonObject): Promise<Json> {
   return body.error;
 }
 
-describe("shapes of the gateway's own fields", () => {
+describe("shapes of routing hints", () => {
   test.each<[string, JsonObject, string]>([
     ["not a list", { allowed_tools: "one" }, "allowed_tools"],
     ["an empty list", { allowed_tools: [] }, "allowed_tools"],
@@ -79,21 +79,24 @@ describe("shapes of the gateway's own fields", () => {
     [undefined, "auto"],
     ["auto", "auto"],
     ["required", "required"],
-  ])("PARAM-06 allowed_tools with tool_choice %s is a tool_choice of its own type, mode %s", async (choice, mode) => {
-    await only(CHAT);
-    const more = { tools: TOOLS, allowed_tools: ["two"], ...(choice === undefined ? {} : { tool_choice: choice }) };
-    expect((await scene.chat(tenant.key, { model: CHAT_MODEL, ...more })).status).toBe(200);
-    const { tool_choice, tools, allowed_tools } = received(CHAT);
-    expect(allowed_tools).toBeUndefined();
-    expect(tools).toEqual(TOOLS);
-    expect(tool_choice).toEqual({
-      type: "allowed_tools",
-      allowed_tools: { mode, tools: [{ type: "function", function: { name: "two" } }] },
-    });
-  });
+  ])(
+    "PARAM-06 allowed_tools with tool_choice %s becomes a tool_choice of its own type, mode %s",
+    async (choice, mode) => {
+      await only(CHAT);
+      const more = { tools: TOOLS, allowed_tools: ["two"], ...(choice === undefined ? {} : { tool_choice: choice }) };
+      expect((await scene.chat(tenant.key, { model: CHAT_MODEL, ...more })).status).toBe(200);
+      const { tool_choice, tools, allowed_tools } = received(CHAT);
+      expect(allowed_tools).toBeUndefined();
+      expect(tools).toEqual(TOOLS);
+      expect(tool_choice).toEqual({
+        type: "allowed_tools",
+        allowed_tools: { mode, tools: [{ type: "function", function: { name: "two" } }] },
+      });
+    },
+  );
 });
 
-describe("a list of allowed tools beside a tool choice", () => {
+describe("allowed tools together with a tool choice", () => {
   const NAMED = { type: "function", function: { name: "two" } };
   const listed = (mode: string, ...names: string[]) => ({
     type: "allowed_tools",
@@ -105,11 +108,11 @@ describe("a list of allowed tools beside a tool choice", () => {
     ["a named tool of the list stays the one that is called", NAMED, NAMED],
     ["the dialect's own form keeps its mode: required", listed("required", "two"), listed("required", "two")],
     ["the dialect's own form keeps its mode: auto", listed("auto", "two"), listed("auto", "two")],
-  ])("PARAM-01 allowed_tools with tool_choice: %s", async (_what, tool_choice, told) => {
+  ])("PARAM-01 allowed_tools with tool_choice: %s", async (_what, tool_choice, expected) => {
     await only(CHAT);
     const more = { tools: TOOLS, allowed_tools: ["two"], tool_choice };
     expect((await scene.chat(tenant.key, { model: CHAT_MODEL, ...more })).status).toBe(200);
-    expect(received(CHAT)).toMatchObject({ tools: TOOLS, tool_choice: told });
+    expect(received(CHAT)).toMatchObject({ tools: TOOLS, tool_choice: expected });
     expect(received(CHAT)).not.toHaveProperty("allowed_tools");
   });
 
@@ -127,11 +130,11 @@ describe("a list of allowed tools beside a tool choice", () => {
     ["allowed_tools", { tools: TOOLS, allowed_tools: ["one", "three"] }],
     ["tool_choice", { tools: TOOLS, tool_choice: listed("auto", "one", "three") }],
     ["tool_choice", { tool_choice: listed("required", "three") }],
-  ])("PARAM-01 %s that no tool can meet is refused by name: %j", async (param, sent) => {
+  ])("PARAM-01 %s that no tool satisfies is refused by name: %j", async (param, sent) => {
     expect(await refused(sent)).toMatchObject({ code: "invalid_value", param });
   });
 
-  test("PARAM-01 allowed_tools without tools limits nothing, and no provider is told of it", async () => {
+  test("PARAM-01 allowed_tools without tools has no effect and reaches no provider", async () => {
     await only(CHAT);
     await scene.chat(tenant.key, { model: CHAT_MODEL });
     const plain = received(CHAT);
@@ -140,7 +143,7 @@ describe("a list of allowed tools beside a tool choice", () => {
   });
 });
 
-describe("several places that say how hard to think", () => {
+describe("aliases of the reasoning effort", () => {
   const DISABLED = { thinking: { type: "disabled" } };
   test.each<[string, JsonObject]>([
     ["reasoning_effort", { reasoning_effort: "low", reasoning: { effort: "high" } }],
@@ -150,7 +153,7 @@ describe("several places that say how hard to think", () => {
     ["reasoning.effort", { reasoning: { effort: "high" }, ...DISABLED }],
     ["reasoning.enabled", { reasoning: { enabled: false, effort: "high" }, thinking: { type: "adaptive" } }],
     ["reasoning.max_tokens", { reasoning: { max_tokens: 4000 }, thinking: { type: "enabled", budget_tokens: 5000 } }],
-  ])("PARAM-01 reasoning_effort and its aliases that differ are refused by %s: %j", async (param, sent) => {
+  ])("PARAM-01 reasoning_effort and aliases with different values are refused by %s: %j", async (param, sent) => {
     expect(await refused(sent)).toMatchObject({ code: "invalid_value", param });
   });
 
@@ -172,17 +175,17 @@ describe("several places that say how hard to think", () => {
     ["none", { thinking: { type: "disabled", budget_tokens: 5000 } }],
     ["low", { reasoning: { effort: "low", max_tokens: 9000 } }],
     ["high", { reasoning_effort: "high", thinking: { type: "enabled", budget_tokens: 4096 } }],
-  ])("PARAM-01 reasoning_effort and its aliases that agree are one wish, %s: %j", async (told, sent) => {
+  ])("PARAM-01 reasoning_effort and aliases with the same value count once, %s: %j", async (expected, sent) => {
     await only(CHAT);
     const { status, text } = await scene.chat(tenant.key, { model: "deepseek/deepseek-v3.2", ...sent });
     expect(status, text).toBe(200);
-    expect(received(CHAT)).toMatchObject({ reasoning_effort: told });
+    expect(received(CHAT)).toMatchObject({ reasoning_effort: expected });
     for (const alias of ["reasoning", "thinking"]) expect(received(CHAT)).not.toHaveProperty(alias);
   });
 });
 
 describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model }) => {
-  test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
+  test("PARAM-04 an explicit null equals an absent field, also for refused fields", async () => {
     await only(provider);
     expect((await scene.chat(tenant.key, { model })).status).toBe(200);
     const plain = received(provider);
@@ -193,7 +196,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(received(provider)).toEqual(plain);
   });
 
-  test("PARAM-02 a field that is not declared is refused by its name, whatever its value", async () => {
+  test("PARAM-02 an undeclared field is refused by name, with any value", async () => {
     await only(provider);
     for (const value of [1, null, { a: 1 }]) {
       expect(await refused({ model, temprature: value })).toMatchObject({
@@ -204,7 +207,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     }
   });
 
-  test("PARAM-01 what no dialect takes is refused as that, whatever its value", async () => {
+  test("PARAM-01 a field that no dialect takes is refused as unsupported, with any value", async () => {
     await only(provider);
     const never = ["min_p", "repetition_penalty", "store", "metadata", "modalities", "include_reasoning"];
     for (const param of [...never, "chat_template_kwargs"])
@@ -216,7 +219,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
         });
   });
 
-  test("PARAM-01 temperature above the end of a dialect's scale is that end, and the log says so", async () => {
+  test("PARAM-01 temperature above a dialect's maximum is clamped, and the log records it", async () => {
     await only(provider);
     const scaleEnd = dialect === "D2" || dialect === "D4" ? 1 : 2;
     const { status, headers } = await scene.chat(tenant.key, { model, temperature: 1.7 });
@@ -227,15 +230,16 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(attempts.at(-1).reason).toEqual(scaleEnd === 1 ? note : expect.not.stringContaining("left out"));
   });
 
-  test.each(["user", "safety_identifier"])("PARAM-01 %s is told whole or ignored, whatever it is", async (row) => {
+  test.each(["user", "safety_identifier"])("PARAM-01 %s is forwarded whole or ignored, with any value", async (row) => {
     await only(provider);
-    const [told, long] = [dialect === "D1", "x".repeat(3000)];
+    const [isForwarded, long] = [dialect === "D1", "x".repeat(3000)];
     expect((await scene.chat(tenant.key, { model })).status).toBe(200);
     const plain = received(provider);
     expect((await scene.chat(tenant.key, { model, [row]: long })).status).toBe(200);
-    expect(received(provider)).toEqual(told ? { ...plain, [row]: long } : plain);
+    expect(received(provider)).toEqual(isForwarded ? { ...plain, [row]: long } : plain);
     for (const odd of [7, { id: 7 }, [], true]) {
-      if (told) expect(await refused({ model, [row]: odd })).toMatchObject({ code: "invalid_value", param: row });
+      if (isForwarded)
+        expect(await refused({ model, [row]: odd })).toMatchObject({ code: "invalid_value", param: row });
       else expect((await scene.chat(tenant.key, { model, [row]: odd })).status).toBe(200);
     }
   });
@@ -245,12 +249,12 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     ["reasoning.efort", { reasoning: { efort: "high" } }],
     ["thinking.efort", { thinking: { efort: "high" } }],
     ["thinking.display", { thinking: { type: "enabled", budget_tokens: 2048, display: "omitted" } }],
-  ])("PARAM-02 %s, which nobody would honour, is refused by its name", async (param, sent) => {
+  ])("PARAM-02 %s, which no provider honours, is refused by name", async (param, sent) => {
     await only(provider);
     expect(await refused({ model, ...sent })).toMatchObject({ code: "unsupported_parameter", param });
   });
 
-  test("PARAM-01 reasoning with exclude: false is reasoning", async () => {
+  test("PARAM-01 reasoning with exclude: false enables reasoning", async () => {
     await only(provider);
     expect((await scene.chat(tenant.key, { model, reasoning: { effort: "high", exclude: false } })).status).toBe(200);
   });
@@ -260,12 +264,12 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     ["required with an empty list", { tools: [], tool_choice: "required" }],
     ["a named tool without tools", { tool_choice: { type: "function", function: { name: "one" } } }],
     ["a tool that is not there", { tools: TOOLS, tool_choice: { type: "function", function: { name: "three" } } }],
-  ])("CHAT-03 tool_choice that cannot be met is refused before anyone is called: %s", async (_what, sent) => {
+  ])("CHAT-03 an unsatisfiable tool_choice is refused before any provider is called: %s", async (_what, sent) => {
     await only(provider);
     expect(await refused({ model, ...sent })).toMatchObject({ code: "invalid_value", param: "tool_choice" });
   });
 
-  test("CHAT-03 calls that were sent as two messages of the assistant are answered together", async () => {
+  test("CHAT-03 calls sent as two assistant messages are answered together", async () => {
     await only(provider);
     const call = (id: string) => ({ id, type: "function", function: { name: "one", arguments: "{}" } });
     const calls = ["a", "b"].map((id) => ({ role: "assistant", content: null, tool_calls: [call(id)] }));
@@ -277,7 +281,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
 });
 
 test.each(["max_tokens", "max_completion_tokens"])(
-  "ERR-10 %s beyond what a model writes is a value out of range, and who would take it is named",
+  "ERR-10 %s above a model's output limit is out of range, and the refusal names models that take it",
   async (param) => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
     expect(await refused({ [param]: 9_000_000 })).toMatchObject({
@@ -294,12 +298,12 @@ test.each<[string, JsonObject, RegExp]>([
   ["thinking", { thinking: "on" }, /"none"\|.*"max", or object/],
   ["reasoning.effort", { reasoning: { effort: "huge" } }, /"none"\|/],
   ["thinking.type", { thinking: { type: "on" } }, /"enabled"\|/],
-])("PARAM-01 reasoning_effort by another name, in no known form, is refused: %s", async (param, sent, message) => {
+])("PARAM-01 an alias of reasoning_effort in an unknown form is refused: %s", async (param, sent, message) => {
   expect(await refused(sent)).toMatchObject({ code: "invalid_value", param, message: expect.stringMatching(message) });
 });
 
 test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7"])(
-  "PARAM-01 seed %s reaches the provider with all its digits",
+  "PARAM-01 seed %s reaches the provider with all digits",
   async (seed) => {
     await only(CHAT);
     const body = `{"model":"${CHAT_MODEL}","messages":[{"role":"user","content":"Hi"}],"seed":${seed}}`;
@@ -309,11 +313,11 @@ test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7
   },
 );
 
-test.each([1.5, "7", 1e30])("PARAM-01 seed %j, which is none, is refused", async (seed) => {
+test.each([1.5, "7", 1e30])("PARAM-01 invalid seed %j is refused", async (seed) => {
   expect(await refused({ seed })).toMatchObject({ code: "invalid_value", param: "seed" });
 });
 
-describe("a row that was sent by another of its names", () => {
+describe("a parameter sent by an alias", () => {
   const ALWAYS_THINKS = "anthropic/claude-opus-5-5";
   const BY_BUDGET = "anthropic/claude-sonnet-4-5";
 
@@ -325,7 +329,7 @@ describe("a row that was sent by another of its names", () => {
     ["reasoning_effort", { reasoning: { enabled: false } }, ALWAYS_THINKS, "reasoning"],
     ["reasoning_effort", { reasoning: { max_tokens: 9 } }, BY_BUDGET, "reasoning"],
     ["reasoning_effort", { thinking: { type: "enabled", budget_tokens: 9 } }, BY_BUDGET, "thinking"],
-  ])("PARAM-01 %s is refused by the name it came under: %j", async (_row, sent, model, param) => {
+  ])("PARAM-01 %s is refused by the name that was sent: %j", async (_row, sent, model, param) => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
     expect(await refused({ model, ...sent })).toMatchObject({ param });
   });
@@ -341,7 +345,7 @@ describe("one model on two dialects", () => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
   });
 
-  test("PARAM-03 only the endpoint that honours the parameter is asked, and the other not even when it fails", async () => {
+  test("PARAM-03 only the endpoint that honours the parameter is called, even if it fails", async () => {
     const [messages, converse] = counts();
     expect((await ask({ top_k: 5 })).headers.get("x-svc-provider")).toBe("anthropic");
     scene.at("anthropic").next({ status: 500, json: {} });
@@ -350,7 +354,7 @@ describe("one model on two dialects", () => {
     expect(counts()[0]).toBeGreaterThan(messages ?? 0);
   });
 
-  test("PARAM-03 without it the request moves on", async () => {
+  test("PARAM-03 without the parameter the request fails over", async () => {
     for (const provider of served()) {
       const other = served().find((one) => one !== provider);
       scene.at(provider).always({ status: 503, json: {} });
@@ -361,7 +365,7 @@ describe("one model on two dialects", () => {
     }
   });
 
-  test("PARAM-03 when none honours it, the refusal names it and the model, and nobody is called", async () => {
+  test("PARAM-03 if no endpoint honours it, the refusal names it and the model, and no provider is called", async () => {
     expect(await refused({ model: MODEL, seed: 7 })).toMatchObject({
       code: "unsupported_parameter",
       param: "seed",
@@ -369,7 +373,7 @@ describe("one model on two dialects", () => {
     });
   });
 
-  test("PARAM-03 the refusal names models that would take the request, and does not send the caller on where none does", async () => {
+  test("PARAM-03 the refusal names models that take the request, and suggests none if there are none", async () => {
     const seed = await refused({ model: MODEL, seed: 7 });
     const [, instead = ""] = /choose another model: ([^,\s]+)/.exec(seed.message) ?? [];
     expect((await ask({ model: instead, seed: 7 })).status).toBe(200);
@@ -380,7 +384,7 @@ describe("one model on two dialects", () => {
   });
 });
 
-describe("what only the writing of a request shows", () => {
+describe("conflicts found only while encoding", () => {
   const CLAUDE = "anthropic/claude-sonnet-4-6";
   const both = { temperature: 0.3, reasoning_effort: "high" };
   const put = (slug: string, spec: JsonObject) =>
@@ -390,7 +394,7 @@ describe("what only the writing of a request shows", () => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
   });
 
-  test("PARAM-03 who cannot be told both is passed over, unasked, and who can serves", async () => {
+  test("PARAM-03 an endpoint that cannot express both is skipped without a call, and another serves", async () => {
     await put("both", { models: [CLAUDE], fallback: [CHAT_MODEL] });
     const [before, chat] = [callsOf(), scene.at(CHAT).requests.length];
     const { status, body, headers } = await scene.chat(tenant.key, { model: `@${tenant.slug}/both`, ...both });
@@ -404,7 +408,7 @@ describe("what only the writing of a request shows", () => {
     expect(headers.get("x-svc-route-reason")).toMatch(/chosen after \d passed over$/);
   });
 
-  test("LOG-01 BILL-02 what a caller wrote into an id is not in the row of who could not be told it, however long", async () => {
+  test("LOG-01 BILL-02 a caller's id that an endpoint cannot express is not in its log row, at any length", async () => {
     const planted = "planted-".repeat(5000);
     const messages = [
       { role: "user", content: "Hi" },
@@ -417,7 +421,7 @@ describe("what only the writing of a request shows", () => {
     expect(row.attempts[0].reason).toBe("cannot be told: invalid_value (messages.1.tool_call_id)");
   });
 
-  test("PARAM-03 when nobody can, the first choice says why, and a failure says more than that", async () => {
+  test("PARAM-03 if no endpoint can, the first candidate's reason is reported; a real failure takes precedence", async () => {
     expect(await refused({ model: CLAUDE, ...both })).toMatchObject({
       code: "unsupported_parameter",
       param: "temperature",

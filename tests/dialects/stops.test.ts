@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 
-/** Some providers take four sequences to stop at. */
+/** Some providers take four stop sequences. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -18,7 +18,7 @@ const messages = (model: string, stop_sequences: readonly string[]) =>
     body: { model, max_tokens: 50, messages: [{ role: "user", content: "Hello" }], stop_sequences },
   });
 
-test("PARAM-01 PARAM-03 more are refused by name before anyone is asked, and go to who takes them", async () => {
+test("PARAM-01 PARAM-03 more are refused by name before any provider is called, or routed to a provider that takes them", async () => {
   const model = "openai/gpt-4.1";
   const message = await messages(model, five);
   expect([message.status, message.body.error.param]).toEqual([400, "stop_sequences"]);

@@ -4,7 +4,7 @@ import { responseFrames, responseJson } from "../support/responses-native.ts";
 import { contentOf, MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
-/** Servers of chat completions that refuse what others take: what they receive of conversations that clients do send. */
+/** Servers of chat completions that refuse fields which others take, and what they receive of real conversations. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -26,30 +26,30 @@ afterAll(() => scene.close());
 const receivedBy = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
 
 test.each(["groq", "cerebras"] as const)(
-  "CHAT-01 CHAT-05 an answer of %s that is sent back as it was given comes without the thoughts that it refuses",
+  "CHAT-01 CHAT-05 a reply of %s that is sent back unchanged loses the reasoning that the server refuses",
   async (only) => {
     const provider = { only: [only] };
-    const asked = { role: "user", content: "And?" };
+    const question = { role: "user", content: "And?" };
     scene.at(only).next({ json: chatJson({ message: { role: "assistant", content: "Hello.", reasoning: "Hm." } }) });
     const { message } = (await scene.chat(tenant.key, { provider })).body.choices[0];
     expect(message).toMatchObject({ content: "Hello.", reasoning_content: "Hm." });
     const { status, headers } = await scene.chat(tenant.key, {
       model: MODEL,
       provider,
-      messages: [asked, message, asked],
+      messages: [question, message, question],
     });
     expect(status).toBe(200);
-    expect(receivedBy(only).messages).toEqual([asked, { role: "assistant", content: "Hello." }, asked]);
+    expect(receivedBy(only).messages).toEqual([question, { role: "assistant", content: "Hello." }, question]);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
     expect(row.attempts[0].reason).toBe("answered whole; left out: messages: reasoning_content");
   },
 );
 
-describe("instructions at several places", () => {
+describe("instructions in several positions", () => {
   const QWEN = "alibaba/qwen3.5-397b-a17b";
   const provider = { only: ["deepinfra"] };
 
-  test("RESP-02 those of Codex, the request's own and the developer's, are one message of the system", async () => {
+  test("RESP-02 Codex's, the request's and the developer's instructions become one system message", async () => {
     const input = [
       { type: "message", role: "developer", content: [{ type: "input_text", text: "Ask first." }] },
       { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] },
@@ -62,49 +62,49 @@ describe("instructions at several places", () => {
     ]);
   });
 
-  const said = [
+  const turns = [
     { role: "user", content: "Hello" },
     { role: "assistant", content: "Hi." },
     { role: "system", content: "Now in French." },
     { role: "user", content: "And?" },
   ];
   const ask = (model: string) => {
-    const body = { model, max_tokens: 50, system: "Be brief.", messages: said };
+    const body = { model, max_tokens: 50, system: "Be brief.", messages: turns };
     return scene.gateway.call(tenant.key, "/v1/messages", { body });
   };
 
-  test("MSG-02 one between two turns begins what the user says next", async () => {
+  test("MSG-02 one between two turns is prepended to the next user message", async () => {
     expect((await ask(QWEN)).status).toBe(200);
     expect(receivedBy("deepinfra").messages).toEqual([
       { role: "system", content: "Be brief." },
-      said[0],
-      said[1],
+      turns[0],
+      turns[1],
       { role: "user", content: "Now in French.\n\nAnd?" },
     ]);
   });
 
-  test("MSG-02 one between two turns stays in its place at OpenAI, which takes it there", async () => {
+  test("MSG-02 one between two turns stays in position at OpenAI, which accepts it", async () => {
     expect((await ask("openai/gpt-5-mini")).status).toBe(200);
-    expect(receivedBy("openai").messages).toEqual([{ role: "system", content: "Be brief." }, ...said]);
+    expect(receivedBy("openai").messages).toEqual([{ role: "system", content: "Be brief." }, ...turns]);
   });
 });
 
-describe("an order of roles", () => {
+describe("order of roles", () => {
   const model = "mistral/mistral-large-2512";
   const ask = (messages: readonly object[], more: object = {}) =>
     scene.gateway.call(tenant.key, "/v1/messages", { body: { model, max_tokens: 50, messages, ...more } });
 
-  test("MSG-02 the assistant has a word between the results of its calls and what the user says next", async () => {
+  test("MSG-02 an assistant message is inserted between tool results and the next user message", async () => {
     const tools = [{ name: "f", input_schema: { type: "object", properties: {} } }];
-    const said = [
+    const turns = [
       { role: "user", content: "Go." },
       { role: "assistant", content: [{ type: "tool_use", id: "abcDEF123", name: "f", input: {} }] },
       { role: "user", content: [{ type: "tool_result", tool_use_id: "abcDEF123", content: "done" }] },
     ];
     const rolesOf = () => receivedBy("mistral").messages.map(({ role }: Json) => role);
-    expect((await ask(said, { tools })).status).toBe(200);
+    expect((await ask(turns, { tools })).status).toBe(200);
     expect(rolesOf()).toEqual(["user", "assistant", "tool"]);
-    expect((await ask([...said, { role: "user", content: "Stop." }], { tools })).status).toBe(200);
+    expect((await ask([...turns, { role: "user", content: "Stop." }], { tools })).status).toBe(200);
     expect(rolesOf()).toEqual(["user", "assistant", "tool", "assistant", "user"]);
     expect(receivedBy("mistral").messages.slice(3)).toEqual([
       { role: "assistant", content: "Ok." },
@@ -123,25 +123,25 @@ describe("an order of roles", () => {
     ["says something like it", '{"b":1}', '{"b":1}'],
     ["says only the beginning of it", '{"', '{"'],
   ])(
-    "MSG-02 an answer that was begun is marked, and what comes back has its own words alone: the server %s",
-    async (_, told, heard) => {
-      scene.at("mistral").next({ json: chatJson({ message: { role: "assistant", content: told } }) });
+    "MSG-02 a prefilled reply is marked, and only the new text is returned: the server %s",
+    async (_, output, shown) => {
+      scene.at("mistral").next({ json: chatJson({ message: { role: "assistant", content: output } }) });
       const whole = await ask(begun);
-      expect([whole.status, whole.body.content]).toEqual([200, [{ type: "text", text: heard }]]);
+      expect([whole.status, whole.body.content]).toEqual([200, [{ type: "text", text: shown }]]);
       expect(receivedBy("mistral").messages).toEqual([begun[0], { ...begun[1], prefix: true }]);
-      for (const pieces of [[told], [...told]]) {
+      for (const pieces of [[output], [...output]]) {
         scene.at("mistral").next({ frames: chatFrames(pieces) });
         const { text } = await ask(begun, { stream: true });
         const deltas = text
           .split("\n")
           .flatMap((line) => (line.includes('"text_delta"') ? [JSON.parse(line.slice(6))] : []));
-        expect(deltas.map(({ delta }: Json) => delta.text).join("")).toBe(heard);
+        expect(deltas.map(({ delta }: Json) => delta.text).join("")).toBe(shown);
       }
     },
   );
 });
 
-describe("the caller's own bytes", () => {
+describe("passthrough of the caller's bytes", () => {
   const sentBy = async (provider: Provider, body: string) => {
     const { status, text, headers } = await scene.chat(tenant.key, body);
     expect(status, text).toBe(200);
@@ -149,7 +149,7 @@ describe("the caller's own bytes", () => {
     return { raw: scene.at(provider).requests.at(-1)?.raw.toString() ?? "", reason: row.attempts[0].reason };
   };
 
-  test("CHAT-02 the role developer is the system's where nobody knows it, and no other byte changes", async () => {
+  test("CHAT-02 role developer becomes system where it is unknown, and no other byte changes", async () => {
     const list = (one: string, two: string) =>
       `[ {"content" : "caf\\u00e9 1.0 \\"role\\":\\"developer\\"", "role":"${one}","n":1.0},\n {"role": "user", "content":[{"type":"text","text":"developer"}]} ,{"role" : "${two}","content":"b"}]`;
     const body = (model: string) => `{"messages" : ${list("developer", "developer")} , "model":"${model}"}`;
@@ -160,36 +160,36 @@ describe("the caller's own bytes", () => {
     expect(openai.raw).toContain(`{"messages" : ${list("developer", "developer")} , "model":`);
   });
 
-  test("CHAT-02 CHAT-03 a conversation that needs nothing of this is sent as it was written", async () => {
+  test("CHAT-02 CHAT-03 a conversation without conflicts is sent unchanged", async () => {
     const call = '{"id":"abcDEF123", "type":"function","function":{"name":"f","arguments":"{\\"n\\":1.0}"}}';
     const messages = `[ {"role":"system","content":"s"}, {"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[ ${call} ]},{"role":"tool","tool_call_id":"abcDEF123","content":"r"} ]`;
     const { raw } = await sentBy("mistral", `{"model":"mistral/mistral-large-2512","messages":${messages}}`);
     expect(raw).toContain(`"messages":${messages}`);
   });
 
-  test("CHAT-03 PARAM-04 calls of another model reach a server of short ids under ids that it takes, without what was signed for others", async () => {
+  test("CHAT-03 PARAM-04 foreign calls get ids that a server of short ids accepts, and lose foreign signatures", async () => {
     const call = (id: string, more = "") =>
       `{"id":"${id}"${more},"type":"function","function":{"name":"f","arguments":"{\\"n\\":1.0}"}}`;
     const signed = ',"extra_content":{"google":{"thought_signature":"c2ln"}}';
     const answer = `{ "role":"assistant","content":null,"tool_calls":[${call("toolu_01ABC", signed)},${call("abcDEF123")}]}`;
     const result = (id: string) => `{ "role":"tool","tool_call_id":"${id}", "content":"${id} 1.0"}`;
-    const asked = '{ "role":"user","content":"Hi" }';
+    const question = '{ "role":"user","content":"Hi" }';
     const model = "mistral/mistral-large-2512";
-    const body = `{"model":"${model}","messages":[${asked},${answer}, ${result("toolu_01ABC")},${result("abcDEF123")}]}`;
+    const body = `{"model":"${model}","messages":[${question},${answer}, ${result("toolu_01ABC")},${result("abcDEF123")}]}`;
     const { raw, reason } = await sentBy("mistral", body);
     const { messages } = JSON.parse(raw);
     const [first, second] = messages[1].tool_calls.map(({ id }: Json) => id);
     expect([first, second]).toEqual([expect.stringMatching(/^[a-zA-Z0-9]{9}$/), "abcDEF123"]);
     expect(messages.slice(2).map(({ tool_call_id }: Json) => tool_call_id)).toEqual([first, second]);
     expect(raw).not.toContain("extra_content");
-    expect(raw).toContain(`[${asked},`);
+    expect(raw).toContain(`[${question},`);
     expect(raw).toContain(
       `{ "role":"tool","tool_call_id":"${first}", "content":"toolu_01ABC 1.0"},${result("abcDEF123")}]`,
     );
     expect(reason).toBe("answered whole; left out: messages: tool_calls.extra_content");
   });
 
-  test("CHAT-02 PARAM-04 the name of who speaks stays behind where it is refused, that of a tool does not", async () => {
+  test("CHAT-02 PARAM-04 a speaker's name is dropped where it is refused, a tool's name is not", async () => {
     const call = '{"id":"abcDEF123","type":"function","function":{"name":"f","arguments":"{}"}}';
     const list = (name: string, none: string) =>
       `[ {"role":"system"${name},"content":"s","n":1.0}, {"role":"user"${none},"content":"u"},{"role":"user","content":"v"${name}},` +
@@ -202,7 +202,7 @@ describe("the caller's own bytes", () => {
     expect(other.raw).toContain(`"messages":${list(',"name":"ann"', ',"name":null')}`);
   });
 
-  test("CHAT-03 the same calls go to other servers as they were written", async () => {
+  test("CHAT-03 the same calls are sent to other servers unchanged", async () => {
     const calls = '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"x_own":{}}]';
     const result = '{"role":"tool","tool_call_id":"toolu_01ABC","content":"r"}';
     const messages = `[{"role":"user","content":"u"}, {"role":"assistant","content":null,"tool_calls":${calls}},${result}]`;
@@ -211,15 +211,15 @@ describe("the caller's own bytes", () => {
   });
 });
 
-test("CHAT-05 a signature of Gemini stays behind when its conversation goes on at a server of chat completions", async () => {
+test("CHAT-05 a Gemini signature is dropped when the conversation continues at a server of chat completions", async () => {
   const signed = {
     role: "model",
     parts: [{ functionCall: { id: "c1", name: "f", args: {} }, thoughtSignature: "c2ln" }],
   };
   scene.at("google-ai-studio").next({ json: { candidates: [{ content: signed, finishReason: "STOP" }] } });
-  const asked = { role: "user", content: "Go." };
+  const question = { role: "user", content: "Go." };
   const tools = [{ type: "function", function: { name: "f" } }];
-  const gemini = await scene.chat(tenant.key, { model: "google/gemini-3.5-flash", messages: [asked], tools });
+  const gemini = await scene.chat(tenant.key, { model: "google/gemini-3.5-flash", messages: [question], tools });
   const { message } = gemini.body.choices[0];
   expect(message.tool_calls[0].extra_content).toEqual({ google: { thought_signature: "c2ln" } });
   const { extra_content: _, ...plain } = message.tool_calls[0];
@@ -232,7 +232,7 @@ test("CHAT-05 a signature of Gemini stays behind when its conversation goes on a
     const { status, text, headers } = await scene.chat(tenant.key, {
       model,
       provider: { only: [provider] },
-      messages: [asked, message, result],
+      messages: [question, message, result],
       tools,
     });
     expect(status, text).toBe(200);
@@ -242,18 +242,18 @@ test("CHAT-05 a signature of Gemini stays behind when its conversation goes on a
   }
 });
 
-describe("marks of what is worth caching", () => {
+describe("cache marks", () => {
   const MARK = ',"cache_control":{"type":"ephemeral"}';
-  const said = (mark: string) =>
+  const conversation = (mark: string) =>
     `"messages" : [ {"role":"system","content":[{"type":"text","text":"cache_control"${mark}},{"type":"text","text":"1.0","n":1.0}]${mark}},` +
     `\n {"role":"user", "content":"plain"},{"role":"user","content":[{"type":"text","text":"u"${mark}}]},` +
     `{"role":"assistant","content":[{"type":"text","text":"a"${mark}}],"tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
     `{"role":"tool","tool_call_id":"abcDEF123","content":"r"${mark}} ],` +
     `"tools" : [ {"type":"function", "function":{"name":"f","parameters":{"type":"object","properties":{"cache_control":{"type":"string"}}}}${mark}},{"type":"function","function":{"name":"g"} } ]`;
-  const asked = async (provider: Provider, model: string, mark: string) => {
+  const send = async (provider: Provider, model: string, mark: string) => {
     const { status, text, headers } = await scene.chat(
       tenant.key,
-      `{"model":"${model}","provider":{"only":["${provider}"]},${said(mark)}}`,
+      `{"model":"${model}","provider":{"only":["${provider}"]},${conversation(mark)}}`,
     );
     expect(status, text).toBe(200);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
@@ -266,24 +266,24 @@ describe("marks of what is worth caching", () => {
     ["openai", "openai/gpt-4.1-mini"],
     ["mistral", "mistral/mistral-large-2512"],
     ["deepinfra", "alibaba/qwen3.5-397b-a17b"],
-  ] as const)("PARAM-04 are left out for %s, and the log says so", async (provider, model) => {
-    const { json, raw, reason } = await asked(provider, model, MARK);
-    const plain = JSON.parse(`{${said("")}}`);
+  ] as const)("PARAM-04 are dropped for %s, and the log records it", async (provider, model) => {
+    const { json, raw, reason } = await send(provider, model, MARK);
+    const plain = JSON.parse(`{${conversation("")}}`);
     expect([json.messages, json.tools]).toEqual([plain.messages, plain.tools]);
     expect(raw).toContain('"n":1.0');
     expect(raw).toContain('},{"type":"function","function":{"name":"g"} } ]');
     expect(reason).toBe("answered whole; left out: messages: cache_control, tools: cache_control");
-    expect((await asked(provider, model, ',"cache_control":null')).json).toEqual(json);
+    expect((await send(provider, model, ',"cache_control":null')).json).toEqual(json);
   });
 
-  test("PARAM-04 reach a server that has a place for them as they were written", async () => {
-    const { raw, reason } = await asked("alibaba", "alibaba/qwen3.7-max", MARK);
-    expect(raw).toContain(said(MARK));
+  test("PARAM-04 reach a server that supports them unchanged", async () => {
+    const { raw, reason } = await send("alibaba", "alibaba/qwen3.7-max", MARK);
+    expect(raw).toContain(conversation(MARK));
     expect(reason).toBe("answered whole");
   });
 });
 
-describe("an answer by a schema at DeepSeek, which refuses it over chat completions", () => {
+describe("schema output at DeepSeek, which refuses it over chat completions", () => {
   const model = "deepseek/deepseek-v4-pro";
   const provider = { only: ["deepseek"] };
   const schema = {
@@ -295,7 +295,7 @@ describe("an answer by a schema at DeepSeek, which refuses it over chat completi
   const response_format = { type: "json_schema", json_schema: { name: "n", strict: true, schema } };
   const path = () => scene.at("deepseek").requests.at(-1)?.path;
 
-  test("CHAT-04 goes over its responses API, whole and in a stream, and everything else as before", async () => {
+  test("CHAT-04 uses its responses API, whole and in a stream; other requests are unchanged", async () => {
     scene.at("deepseek").next({ json: responseJson() });
     const whole = await scene.chat(tenant.key, { model, provider, response_format, max_completion_tokens: 50 });
     expect([whole.status, whole.body.object, path()]).toEqual([200, "chat.completion", "/v1/responses"]);
@@ -313,7 +313,7 @@ describe("an answer by a schema at DeepSeek, which refuses it over chat completi
     }
   });
 
-  test("LOG-04 thoughts of earlier turns, for which there is no place there, are named in the log", async () => {
+  test("LOG-04 reasoning of earlier turns, which that format cannot carry, is named in the log", async () => {
     const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
     const messages = [
       { role: "user", content: "hi" },
@@ -321,17 +321,17 @@ describe("an answer by a schema at DeepSeek, which refuses it over chat completi
       { role: "tool", tool_call_id: "call_1", content: "seen" },
     ];
     const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
-    const asked = { model, provider, messages, tools };
-    expect((await scene.chat(tenant.key, asked)).status).toBe(200);
+    const request = { model, provider, messages, tools };
+    expect((await scene.chat(tenant.key, request)).status).toBe(200);
     expect(receivedBy("deepseek").messages[1].reasoning_content).toBe("I look.");
     scene.at("deepseek").next({ json: responseJson() });
-    const { status, headers } = await scene.chat(tenant.key, { ...asked, response_format });
+    const { status, headers } = await scene.chat(tenant.key, { ...request, response_format });
     expect([status, path()]).toEqual([200, "/v1/responses"]);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
     expect(row.attempts[0].reason).toBe("answered whole; left out: earlier reasoning");
   });
 
-  test("PARAM-03 goes elsewhere beside what the responses format has no word for", async () => {
+  test("PARAM-03 is routed elsewhere if the request has fields that the responses format cannot express", async () => {
     const { status, headers } = await scene.chat(tenant.key, { model, response_format, stop: ["x"] });
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
     expect(receivedBy("deepinfra")).toMatchObject({ response_format, stop: ["x"] });

@@ -32,7 +32,7 @@ const HISTORY = [
 
 const sentTo = (dialect: Dialect): Json => scene.at(COLUMNS[dialect].provider).requests.at(-1)?.json;
 
-/** Every place of a request that names a tool: those offered, the one demanded, the calls and results before. */
+/** Every field of a request that names a tool: offered tools, tool choice, earlier calls and results. */
 const PLACES: Readonly<Record<Exclude<Dialect, "D2">, (sent: Json) => { offered: string[]; others: string[] }>> = {
   D1: ({ tools, tool_choice, messages }) => ({
     offered: tools.map((tool: Json) => tool.function.name),
@@ -68,7 +68,7 @@ describe.each(["D1", "D3", "D4", "responses"] as const)("%s", (dialect) => {
     return answer;
   };
 
-  test("MSG-02 a tool with a longer name than the provider takes goes by a short one, wherever it is named", async () => {
+  test("MSG-02 a tool name that is too long for the provider is shortened wherever it occurs", async () => {
     scene.at(provider).next(whole({ text: "Hello" }));
     await ask({ tool_choice: { type: "tool", name: LONG } });
     const { offered, others } = PLACES[dialect](sentTo(dialect));
@@ -78,7 +78,7 @@ describe.each(["D1", "D3", "D4", "responses"] as const)("%s", (dialect) => {
     expect(new Set(others)).toEqual(new Set([offered[0]]));
   });
 
-  test("MSG-02 it is called by its own name, whole and in a stream", async () => {
+  test("MSG-02 its calls are returned under the original name, whole and in a stream", async () => {
     scene.at(provider).next(whole({ text: "Hello" }));
     await ask({ tool_choice: { type: "tool", name: LONG } });
     const [short = "", twin = ""] = PLACES[dialect](sentTo(dialect)).offered;
@@ -98,7 +98,7 @@ describe("callers of responses", () => {
   const longGroup = (end: string) => `mcp__${"plugin_of_a_long_name_".repeat(4)}${end}`;
   const tools = [group(longGroup("one")), group(longGroup("two")), { type: "function", name: LONG }];
 
-  test("RESP-02 groups with long names stay apart, and calls come back with the two names", async () => {
+  test("RESP-02 groups with long names stay distinct, and calls are returned with both names", async () => {
     const { provider, model, whole, streamed } = COLUMNS.D1;
     const ask = (more: object = {}) =>
       scene.gateway.call(tenant.key, "/v1/responses", {
@@ -128,7 +128,7 @@ describe("callers of responses", () => {
     expect(tool_calls.map((call: Json) => call.function.name)).toEqual(offered);
   });
 
-  test("RESP-02 a dialect that takes such a name gets it", async () => {
+  test("RESP-02 a dialect that accepts the name receives it", async () => {
     const { provider, model, whole } = COLUMNS.D2;
     scene.at(provider).next(whole({ text: "Hello" }));
     const body = { model, input: "Hi", store: false, tools };

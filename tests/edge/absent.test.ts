@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** What clients know to ask for and the gateway does not offer: the refusal says what to do instead. */
+/** Endpoints that clients expect and the gateway does not offer: the refusal names the alternative. */
 let gateway: TestGateway;
 let openai: OpenAI;
 let anthropic: Anthropic;
@@ -71,18 +71,18 @@ describe("resources of the official clients that are not offered", () => {
     );
   });
 
-  test("GEN-04 Azure's client is told which one to take", async () => {
+  test("GEN-04 Azure's client gets the name of the client to use", async () => {
     const azure = new AzureOpenAI({
       endpoint: gateway.url,
       apiKey: gateway.key,
       apiVersion: "2024-10-21",
       maxRetries: 0,
     });
-    const asked = { model: "sandbox/chat", messages: [{ role: "user" as const, content: "words" }] };
-    await expect(azure.chat.completions.create(asked)).rejects.toThrow(/plain client.*base address ending in \/v1/);
+    const request = { model: "sandbox/chat", messages: [{ role: "user" as const, content: "words" }] };
+    await expect(azure.chat.completions.create(request)).rejects.toThrow(/plain client.*base address ending in \/v1/);
   });
 
-  test("GEN-01 GEN-04 a base address without /v1 is told so where it is not forgiven", async () => {
+  test("GEN-01 GEN-04 a base URL without /v1 is named in the refusal where it is not supported", async () => {
     const bare = new OpenAI({ baseURL: gateway.url, apiKey: gateway.key, maxRetries: 0 });
     await expect(bare.embeddings.create({ model: "sandbox/embed", input: "words" })).rejects.toThrow(
       /POST \/v1\/embeddings/,
@@ -90,7 +90,7 @@ describe("resources of the official clients that are not offered", () => {
   });
 });
 
-describe("WebSocket where there is none", () => {
+describe("unsupported WebSocket", () => {
   const refused = (path: string) =>
     new Promise<{ status: number | undefined; headers: Record<string, unknown> }>((resolve, reject) => {
       const socket = new WebSocket(`${gateway.url.replace("http", "ws")}${path}`, {
@@ -104,14 +104,14 @@ describe("WebSocket where there is none", () => {
       socket.on("error", () => undefined);
     });
 
-  test("GEN-04 where only POST is taken it is 426, on which Codex turns to plain HTTP at once", async () => {
-    // At a 405 it tries six times more, and tells its user of each.
+  test("GEN-04 on a POST-only path: 426, on which Codex falls back to plain HTTP at once", async () => {
+    // On a 405 it retries six times and shows each failure.
     const { status, headers } = await refused("/v1/responses");
     expect(status).toBe(426);
     expect(headers).toMatchObject({ allow: "POST", upgrade: "HTTP/1.1" });
   });
 
-  test("GEN-04 a path that nothing answers stays 404", async () => {
+  test("GEN-04 an unknown path stays 404", async () => {
     expect((await refused("/v1/realtime?model=a")).status).toBe(404);
   });
 });

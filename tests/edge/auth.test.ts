@@ -5,7 +5,7 @@ import { type Called, type Json, startGateway, type TestGateway } from "../suppo
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
 
 const VALIDATE = "/v1/auth/validate";
-/** Networks whose X-Forwarded-For is believed; the tests themselves come from the first. */
+/** Networks whose X-Forwarded-For is trusted; the tests themselves connect from the first. */
 const PROXIES = "127.0.0.1/32, 10.0.0.0/8, 2001:db8:ffff::/48";
 
 let gateway: TestGateway;
@@ -42,8 +42,8 @@ function validate(headers: Record<string, string>, at = gateway): Promise<Called
   return at.call("", VALIDATE, { headers });
 }
 
-describe("carriers", () => {
-  test("AUTH-01 Authorization: Bearer authenticates, whatever the case of its scheme", async () => {
+describe("credential headers", () => {
+  test("AUTH-01 Authorization: Bearer authenticates, with a scheme of any case", async () => {
     for (const scheme of ["Bearer", "bearer", "BEARER"])
       expect((await validate({ authorization: `${scheme} ${live.key}` })).status).toBe(200);
     expect((await validate({ authorization: `Bearer   ${live.key}` })).status).toBe(200);
@@ -53,7 +53,7 @@ describe("carriers", () => {
     expect((await validate({ "x-api-key": live.key })).status).toBe(200);
   });
 
-  test("AUTH-02 when both are sent, Authorization wins, also when it is bad", async () => {
+  test("AUTH-02 if both are sent, Authorization takes precedence, even if invalid", async () => {
     const other = await issue(gateway);
     const both = await validate({ authorization: `Bearer ${other.key}`, "x-api-key": live.key });
     expect(both.body.api_key_id).toBe(other.id);
@@ -85,7 +85,7 @@ describe("carriers", () => {
   });
 });
 
-describe("keys that do not open", () => {
+describe("rejected keys", () => {
   test("AUTH-04 AUTH-06 unknown, revoked, legacy and foreign keys: 401 invalid_api_key", async () => {
     const { key } = live;
     for (const token of [
@@ -124,7 +124,7 @@ describe("keys that do not open", () => {
     }
   });
 
-  test("LOG-01 AUTH-05 a call with a key that was valid once is in its workspace's log, and says nothing of its limit", async () => {
+  test("LOG-01 AUTH-05 a call with a formerly valid key is in its workspace's log, without its rate limit", async () => {
     const once = await issue(gateway, { rpm: 2, expires_at: "2020-01-01T00:00:00Z" });
     for (const [token, code] of [
       [once.key, "expired_api_key"],
@@ -148,18 +148,18 @@ describe("keys that do not open", () => {
     ["revoked", "invalid_api_key", {}],
     ["expired", "expired_api_key", { expires_at: "2020-01-01T00:00:00Z" }],
   ])(
-    "LOG-01 AUTH-04 AUTH-05 a key that is %s fills no log: within its limit its calls are there, and are no use of it",
-    async (is, code, said) => {
-      const { id, key } = await issue(gateway, { rpm: 2, ...said });
+    "LOG-01 AUTH-04 AUTH-05 calls with a key that is %s are logged up to a limit and do not count as its use",
+    async (is, code, options) => {
+      const { id, key } = await issue(gateway, { rpm: 2, ...options });
       if (is === "revoked") await gateway.manage("POST", `/keys/${id}/revoke`);
-      const told: Json[] = [];
+      const replies: Json[] = [];
       for (let call = 0; call < 20; call += 1) {
         const { status, headers, body } = await gateway.call(key, CHAT, { body: HELLO });
         const named = ["www-authenticate", "x-should-retry", "x-ratelimit-limit"].map((name) => headers.get(name));
-        told.push({ status, named, body: { ...body.error, request_id: "" } });
+        replies.push({ status, named, body: { ...body.error, request_id: "" } });
       }
-      expect(told[0]).toMatchObject({ status: 401, named: ["Bearer", "false", null], body: { code } });
-      expect(told).toEqual(told.map(() => told[0]));
+      expect(replies[0]).toMatchObject({ status: 401, named: ["Bearer", "false", null], body: { code } });
+      expect(replies).toEqual(replies.map(() => replies[0]));
       const { data: rows } = await gateway.manage("GET", `/workspaces/demo/requests?key=${id}`);
       expect(rows).toHaveLength(2);
       const { data } = await gateway.manage("GET", "/workspaces/demo/keys?limit=1000");
@@ -168,7 +168,7 @@ describe("keys that do not open", () => {
     },
   );
 
-  test("LOG-01 AUTH-04 whatever a revoked key was allowed, ten calls a minute are in the log, without what their sender calls them", async () => {
+  test("LOG-01 AUTH-04 at most ten calls a minute of a revoked key are logged, without the sender's labels", async () => {
     const { id, key } = await issue(gateway, { rpm: 1000 });
     await gateway.manage("POST", `/keys/${id}/revoke`);
     for (let call = 0; call < 100; call += 1) {
@@ -181,7 +181,7 @@ describe("keys that do not open", () => {
     for (const row of rows) expect(row).toMatchObject({ app: null, model_requested: null, model: null, status: 401 });
   });
 
-  test("AUTH-05 a key that expires tomorrow works, and a rotated one within its grace too", async () => {
+  test("AUTH-05 a key that expires tomorrow works, and so does a rotated one within its grace period", async () => {
     const later = await issue(gateway, { expires_at: new Date(Date.now() + 86_400_000).toISOString() });
     expect((await validate({ "x-api-key": later.key })).status).toBe(200);
     await gateway.manage("POST", `/keys/${later.id}/rotate`, {});
@@ -189,7 +189,7 @@ describe("keys that do not open", () => {
   });
 });
 
-/** The address the gateway counts the caller by: a key that allows nobody says it in its refusal. */
+/** The caller's address as the gateway sees it: the refusal of a key with an empty allowlist names it. */
 async function seenFrom(at: TestGateway, key: string, forwarded: readonly string[]): Promise<string> {
   const headers = ["x-api-key", key, ...forwarded.flatMap((line) => ["X-Forwarded-For", line])];
   const text = await new Promise<string>((resolve, reject) => {
@@ -240,14 +240,14 @@ describe("allowlist", () => {
     expect(await seenFrom(gateway, key, forwarded)).toBe(seen);
   });
 
-  test("AUTH-07 a caller that cannot be read is not let in by a list that has the proxies' own network", async () => {
+  test("AUTH-07 an unreadable client address is rejected even if the allowlist has the proxies' network", async () => {
     const { key } = await issue(gateway, { ip_allowlist: ["127.0.0.0/8", "10.0.0.0/8"] });
     expect((await validate({ "x-api-key": key })).status).toBe(200);
     for (const forwarded of ["hidden", "hidden, 10.1.2.3", "203.0.113.7 10.1.2.3"])
       expect((await validate({ "x-api-key": key, "x-forwarded-for": forwarded })).status).toBe(403);
   });
 
-  test("AUTH-07 without a trusted proxy X-Forwarded-For counts for nothing", async () => {
+  test("AUTH-07 without a trusted proxy X-Forwarded-For is ignored", async () => {
     const { key } = await issue(plain, { ip_allowlist: ["203.0.113.7"] });
     for (const forwarded of [["203.0.113.7"], ["203.0.113.7, 127.0.0.1"], ["203.0.113.7", "203.0.113.7"]])
       expect(await seenFrom(plain, key, forwarded)).toBe("127.0.0.1");
@@ -267,14 +267,14 @@ describe("allowlist", () => {
     [["198.51.100.0/24", "2001:db8:1::/48"], "2001:db8:1::5", "203.0.113.1"],
     [["::/0"], "2001:db8::1", "203.0.113.1"],
     [["0.0.0.0/0"], "203.0.113.1", "2001:db8::1"],
-  ])("AUTH-07 the list %j lets %s in and keeps %s out", async (list, inside, outside) => {
+  ])("AUTH-07 the list %j allows %s and rejects %s", async (list, inside, outside) => {
     const { key } = await issue(gateway, { ip_allowlist: list });
     expect((await validate({ "x-api-key": key, "x-forwarded-for": inside })).status).toBe(200);
     const refused = await validate({ "x-api-key": key, "x-forwarded-for": outside });
     expect(expectRefusal(refused, 403, "ip_not_allowed")["type"]).toBe("permission_error");
   });
 
-  test("LOG-01 AUTH-07 from wrong addresses ten calls a minute are in the log, without what their sender calls them, and the key's window is untouched", async () => {
+  test("LOG-01 AUTH-07 at most ten calls a minute from disallowed addresses are logged; the key's rate limit is not used", async () => {
     const { id, key } = await issue(gateway, { rpm: 1000, ip_allowlist: ["203.0.113.7"] });
     const from = (address: string, more: Record<string, string> = {}) =>
       gateway.call(key, CHAT, { body: HELLO, headers: { "x-forwarded-for": address, ...more } });
@@ -289,7 +289,7 @@ describe("allowlist", () => {
     expect([inside.status, inside.headers.get("x-ratelimit-remaining")]).toEqual([200, "999"]);
   });
 
-  test("AUTH-07 over IPv6 and over a mapped socket the caller is known by its plain address, and who is no trusted proxy forwards nobody", async () => {
+  test("AUTH-07 IPv4-mapped callers are known by their IPv4 address; untrusted peers cannot forward", async () => {
     const env = { HOST: "::", GATEWAY_RPM_IP: "0", GATEWAY_TRUSTED_PROXIES: "10.0.0.0/8" };
     const dual = await startGateway({ env });
     try {
@@ -311,8 +311,8 @@ describe("allowlist", () => {
   });
 });
 
-describe("what a key may use and what it says", () => {
-  test("AUTH-09 ERR-10 a model that the workspace does not allow: 403 model_not_permitted, on the list, by its id and in a chat, where it could be called at all", async () => {
+describe("permissions and self-description of a key", () => {
+  test("AUTH-09 ERR-10 a model the workspace does not allow: 403 model_not_permitted, in list, lookup and chat", async () => {
     const { slug, key } = await plain.tenant({ key: { rpm: 1000 } });
     await plain.manage("PATCH", `/workspaces/${slug}/policy`, { allowed_models: ["sandbox/chat-mini"] });
     expect((await plain.call(key, CHAT, { body: HELLO })).status).toBe(200);
@@ -341,33 +341,30 @@ describe("what a key may use and what it says", () => {
     ],
     ["personal, live", { member: "ada@example.eu" }, "sk_svc_user_live_", "PRODUCTION", null],
     ["personal, test", { member: "ada@example.eu", environment: "test" }, "sk_svc_user_test_", "TEST", null],
-  ])(
-    "AUTH-10 KEY-01 %s: exactly the eight fields, and it costs nothing",
-    async (_, body, prefix, environment, scopes) => {
-      const { slug } = await plain.tenant();
-      await plain.manage("POST", `/workspaces/${slug}/members`, { email: "ada@example.eu" });
-      await plain.manage("PATCH", `/workspaces/${slug}/key-policy`, { personal_keys: true });
-      const made = await plain.manage("POST", `/workspaces/${slug}/keys`, { name: "my key", ...body });
-      const { id } = await plain.manage("GET", `/workspaces/${slug}`);
-      const before = await plain.manage("GET", `/workspaces/${slug}/wallet`);
-      expect(made.key.startsWith(prefix)).toBe(true);
-      expect(made.key.slice(prefix.length)).toMatch(/^[\w-]{43}$/);
-      const answer = await plain.call(made.key, VALIDATE);
-      expect(JSON.parse(answer.text)).toEqual({
-        valid: true,
-        team_id: id,
-        team_name: slug,
-        api_key_id: made.id,
-        api_key_name: "my key",
-        api_key_prefix: prefix,
-        environment,
-        scopes,
-      });
-      expect(await plain.manage("GET", `/workspaces/${slug}/wallet`)).toEqual(before);
-    },
-  );
+  ])("AUTH-10 KEY-01 %s: exactly the eight fields, free of charge", async (_, body, prefix, environment, scopes) => {
+    const { slug } = await plain.tenant();
+    await plain.manage("POST", `/workspaces/${slug}/members`, { email: "ada@example.eu" });
+    await plain.manage("PATCH", `/workspaces/${slug}/key-policy`, { personal_keys: true });
+    const made = await plain.manage("POST", `/workspaces/${slug}/keys`, { name: "my key", ...body });
+    const { id } = await plain.manage("GET", `/workspaces/${slug}`);
+    const before = await plain.manage("GET", `/workspaces/${slug}/wallet`);
+    expect(made.key.startsWith(prefix)).toBe(true);
+    expect(made.key.slice(prefix.length)).toMatch(/^[\w-]{43}$/);
+    const answer = await plain.call(made.key, VALIDATE);
+    expect(JSON.parse(answer.text)).toEqual({
+      valid: true,
+      team_id: id,
+      team_name: slug,
+      api_key_id: made.id,
+      api_key_name: "my key",
+      api_key_prefix: prefix,
+      environment,
+      scopes,
+    });
+    expect(await plain.manage("GET", `/workspaces/${slug}/wallet`)).toEqual(before);
+  });
 
-  test("AUTH-11 a key is found by its digest alone: one wrong character anywhere is as unknown as a wrong key", async () => {
+  test("AUTH-11 a key is found by its digest: one wrong character anywhere is an unknown key", async () => {
     const { key } = live;
     const answers = new Set<string>();
     for (const at of [12, 20, 30, 40, key.length - 1]) {
@@ -379,7 +376,7 @@ describe("what a key may use and what it says", () => {
     expect(answers.size).toBe(1);
   });
 
-  test("KEY-02 no management answer gives a key back once it was shown, nor its digest", async () => {
+  test("KEY-02 no management response returns a key after it was shown once, nor its digest", async () => {
     const { slug, key, keyId } = await plain.tenant();
     const rotated = await plain.manage("POST", `/keys/${keyId}/rotate`, { grace: "1h" });
     await plain.call(key, CHAT, { body: HELLO });

@@ -37,9 +37,9 @@ afterAll(async () => {
   await upstream.close();
 });
 
-const ASKED = { model: SCALEWAY_MODEL, messages: [{ role: "user", content: "Hello!" }] };
+const REQUEST = { model: SCALEWAY_MODEL, messages: [{ role: "user", content: "Hello!" }] };
 
-/** Bytes as a body, sent by a client of its own so that nothing is repaired on the way. */
+/** Bytes as a body, sent by a raw client so that nothing is repaired on the way. */
 function post(body: string | Buffer, headers: Record<string, string | number> = {}, path = CHAT): Promise<Called> {
   return new Promise((resolve, reject) => {
     const all = { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers };
@@ -58,11 +58,11 @@ function post(body: string | Buffer, headers: Record<string, string | number> = 
 }
 
 function padded(bytes: number): string {
-  const bare = JSON.stringify(ASKED);
+  const bare = JSON.stringify(REQUEST);
   return bare + " ".repeat(bytes - bare.length);
 }
 
-describe("what is not JSON", () => {
+describe("invalid JSON", () => {
   test.each([
     ["nothing", ""],
     ["spaces", "   "],
@@ -84,7 +84,7 @@ describe("what is not JSON", () => {
     ["null", "null"],
     ["a number", "1"],
     ["form data", "model=sandbox%2Fchat"],
-  ])("GEN-05 %s: 400 invalid_json, without a word of the body", async (_, body) => {
+  ])("GEN-05 %s: 400 invalid_json, without any content of the body", async (_, body) => {
     const error = expectRefusal(await post(body), 400, "invalid_json");
     expect(error["type"]).toBe("invalid_request_error");
     expect(error["message"]).not.toContain("sandb");
@@ -126,7 +126,7 @@ describe("content types", () => {
     "*/*",
     "application/json-seq",
   ])("GEN-05 %s: 415 unsupported_media_type", async (type) => {
-    expectRefusal(await post(JSON.stringify(ASKED), { "content-type": type }), 415, "unsupported_media_type");
+    expectRefusal(await post(JSON.stringify(REQUEST), { "content-type": type }), 415, "unsupported_media_type");
   });
 
   test.each([
@@ -136,26 +136,26 @@ describe("content types", () => {
     "APPLICATION/JSON",
     "application/vnd.api+json",
   ])("GEN-05 %s is read", async (type) => {
-    expect((await post(JSON.stringify(ASKED), { "content-type": type })).status).toBe(200);
+    expect((await post(JSON.stringify(REQUEST), { "content-type": type })).status).toBe(200);
   });
 
-  test("GEN-05 JSON without a content type is believed", async () => {
-    const body = JSON.stringify(ASKED);
+  test("GEN-05 a body without a content type is parsed as JSON", async () => {
+    const body = JSON.stringify(REQUEST);
     const head = `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n`;
     expect(only(await exchange(gateway.url, [`${head}Connection: close\r\n\r\n${body}`])).status).toBe(200);
   });
 
-  test("GEN-05 a compressed body: 415, with what to do", async () => {
+  test("GEN-05 a compressed body: 415, with the remedy", async () => {
     for (const coding of ["gzip", "br", "deflate"]) {
-      const answer = await post(gzipSync(JSON.stringify(ASKED)), { "content-encoding": coding });
+      const answer = await post(gzipSync(JSON.stringify(REQUEST)), { "content-encoding": coding });
       expect(expectRefusal(answer, 415, "unsupported_media_type")["message"]).toContain("Content-Encoding");
     }
-    expect((await post(JSON.stringify(ASKED), { "content-encoding": "identity" })).status).toBe(200);
+    expect((await post(JSON.stringify(REQUEST), { "content-encoding": "identity" })).status).toBe(200);
   });
 });
 
 describe("sizes", () => {
-  test("GEN-05 a body of exactly the limit passes, one byte more is 413 and the limit is named", async () => {
+  test("GEN-05 a body of exactly the limit passes, one byte more is 413 with the limit", async () => {
     expect((await post(padded(BODY_MAX))).status).toBe(200);
     for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
       const answer = await post(padded(BODY_MAX + 1), headers);
@@ -163,7 +163,7 @@ describe("sizes", () => {
     }
   });
 
-  test("GEN-05 an announced length over the limit is refused before a byte of it is sent", async () => {
+  test("GEN-05 a Content-Length over the limit is refused before the body is sent", async () => {
     const head = `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: 99999999\r\n\r\n`;
     const answer = await exchange(gateway.url, [head]);
     expect(only(answer).status).toBe(413);
@@ -174,7 +174,7 @@ describe("sizes", () => {
     ["over the limit", () => `${CHAT} `, () => `Authorization: Bearer ${key}\r\n`, 413],
     ["without a key", () => `${CHAT} `, () => "", 401],
     ["to a path that is not there", () => "/v1/nothing ", () => "", 404],
-  ])("GEN-05 a client that sends all of it before it listens hears why: %s", async (_, path, auth, status) => {
+  ])("GEN-05 a client that sends everything before it reads gets the refusal: %s", async (_, path, auth, status) => {
     const large = Buffer.alloc(24 * 1024 * 1024, 0x20);
     const head = `POST ${path()}HTTP/1.1\r\nHost: a\r\n${auth()}Content-Length: ${large.length}\r\n\r\n`;
     const answer = await sendThenListen(gateway.url, [head, large]);
@@ -188,8 +188,8 @@ describe("sizes", () => {
     expect(SETTINGS.GATEWAY_UPLOAD_MAX_BYTES.fallback).toBe(26_214_400);
   });
 
-  test("GEN-05 Expect: 100-continue is answered when the body is wanted, and a refusal saves the upload", async () => {
-    const body = JSON.stringify(ASKED);
+  test("GEN-05 Expect: 100-continue is answered if the body is accepted; a refusal saves the upload", async () => {
+    const body = JSON.stringify(REQUEST);
     const head = (length: number, token: string) =>
       `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
     const wanted = await exchange(gateway.url, [head(body.length, key), body], { after: "answer" });
@@ -206,7 +206,7 @@ describe("sizes", () => {
   });
 });
 
-describe("JSON that readers disagree about", () => {
+describe("ambiguous JSON", () => {
   const nested = (depth: number) => {
     const inner = depth - 1;
     return `{"model":${JSON.stringify(SCALEWAY_MODEL)},"messages":[{"role":"user","content":"x"}],"logit_bias":null,"tools":[{"type":"function","function":{"name":"f","parameters":${'{"a":'.repeat(inner - 4)}{}${"}".repeat(inner - 4)}}}]}`;
@@ -217,7 +217,7 @@ describe("JSON that readers disagree about", () => {
     ["a lone continuation byte", Buffer.from([...Buffer.from('{"model":"'), 0x80, ...Buffer.from('"}')])],
     ["an overlong slash", Buffer.from([...Buffer.from('{"model":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
     ["a surrogate as UTF-8", Buffer.from([...Buffer.from('{"model":"'), 0xed, 0xa0, 0x80, ...Buffer.from('"}')])],
-    ["UTF-16", Buffer.from(JSON.stringify(ASKED), "utf16le")],
+    ["UTF-16", Buffer.from(JSON.stringify(REQUEST), "utf16le")],
     ["a top-level key twice", '{"model":"a","model":"b","messages":[]}'],
     ["a top-level key twice, once escaped", '{"model":"a","m\\u006fdel":"b","messages":[]}'],
     ["a __proto__ key", '{"__proto__":{"model":"x"},"model":"a"}'],
@@ -230,19 +230,19 @@ describe("JSON that readers disagree about", () => {
     ["a nesting of 129", nested(129)],
     ["a nesting of thousands", `{"model":"a","messages":${"[".repeat(1500)}${"]".repeat(1500)}}`],
     ["a nesting that never closes", `{"model":${"[".repeat(3000)}`],
-  ])("GEN-06 %s: 400 invalid_json, and no provider hears of it", async (_, body) => {
+  ])("GEN-06 %s: 400 invalid_json, and no provider is called", async (_, body) => {
     const before = upstream.requests.length;
     expectRefusal(await post(body), 400, "invalid_json");
     expect(upstream.requests.length).toBe(before);
   });
 
-  test("GEN-06 a nesting of 128 passes and reaches the provider as it was", async () => {
+  test("GEN-06 a nesting depth of 128 is accepted and reaches the provider unchanged", async () => {
     const body = nested(128);
     expect((await post(body)).status).toBe(200);
     expect(upstream.requests.at(-1)?.raw.toString()).toContain('{"a":'.repeat(120));
   });
 
-  test("GEN-06 no object's prototype changed, whatever was sent", async () => {
+  test("GEN-06 no object's prototype changes, with any body", async () => {
     for (const body of [
       '{"__proto__":{"polluted":1}}',
       '{"constructor":{"prototype":{"polluted":1}}}',
@@ -254,7 +254,7 @@ describe("JSON that readers disagree about", () => {
     expect(empty["polluted"]).toBeUndefined();
   });
 
-  test("GEN-06 a property named constructor in a tool's schema is data and passes unharmed", async () => {
+  test("GEN-06 a property named constructor in a tool's schema is data and stays unchanged", async () => {
     const properties = {
       constructor: { type: "string" },
       toString: { type: "string" },
@@ -266,18 +266,18 @@ describe("JSON that readers disagree about", () => {
         function: { name: "f", parameters: { type: "object", properties, required: ["constructor"] } },
       },
     ];
-    expect((await post(JSON.stringify({ ...ASKED, tools }))).status).toBe(200);
+    expect((await post(JSON.stringify({ ...REQUEST, tools }))).status).toBe(200);
     expect(upstream.requests.at(-1)?.json).toMatchObject({ tools });
   });
 
-  test("GEN-06 a field named like something of Object is as unknown as any other", async () => {
+  test("GEN-06 a field named like a member of Object is an unknown field", async () => {
     for (const field of ["constructor", "toString", "hasOwnProperty", "valueOf", "prototype"]) {
-      const error = expectRefusal(await post(JSON.stringify({ ...ASKED, [field]: 1 })), 400, "unsupported_parameter");
+      const error = expectRefusal(await post(JSON.stringify({ ...REQUEST, [field]: 1 })), 400, "unsupported_parameter");
       expect(error["param"]).toBe(field);
     }
   });
 
-  test("GEN-06 lone surrogates, NUL as an escape and numbers beyond 2^53 are data of the caller", async () => {
+  test("GEN-06 lone surrogates, escaped NUL and numbers beyond 2^53 are the caller's data", async () => {
     const body = `{"model":${JSON.stringify(SCALEWAY_MODEL)},"messages":[{"role":"user","content":"\\ud800 \\u0000 x","score":90071992547409931}]}`;
     expect((await post(body)).status).toBe(200);
     const sent = upstream.requests.at(-1)?.raw.toString() ?? "";

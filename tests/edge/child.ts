@@ -11,18 +11,18 @@ export type GatewayProcess = {
   readonly dataDir: string;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Code or signal, once it has ended. */
+  /** Exit code or signal. */
   readonly exited: Promise<number | string>;
   /** Resolves when /readyz answers 200, with the origin of the banner. */
   readonly ready: () => Promise<string>;
   readonly stop: () => Promise<number | string>;
 };
 
-/** Other tests have the machine too. */
+/** Generous: other tests use the machine too. */
 const READY_MS_MAX = 60_000;
 const running = new Set<GatewayProcess>();
 
-/** `gateway serve` as a process of its own, as an operator starts it. */
+/** `gateway serve` as a separate process, as an operator starts it. */
 export function spawnGateway(env: Record<string, string> = {}): GatewayProcess {
   const dataDir = env["DATA_DIR"] ?? temporaryFolder();
   const child = spawn(process.execPath, [...PROGRAM, "serve"], {
@@ -32,35 +32,35 @@ export function spawnGateway(env: Record<string, string> = {}): GatewayProcess {
       ...COMPILED,
       PORT: "0",
       DATA_DIR: dataDir,
-      // Scripted upstreams are asked by tests alone.
+      // Private upstream addresses are for scripted upstreams of tests only.
       GATEWAY_PROOF_EVERY: "never",
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => {
-    said.stdout += chunk;
+    output.stdout += chunk;
   });
   child.stderr.on("data", (chunk) => {
-    said.stderr += chunk;
+    output.stderr += chunk;
   });
   const exited = once(child, "close").then(([code, signal]): number | string => code ?? signal);
   const gateway: GatewayProcess = {
     child,
     dataDir,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
     exited,
     async ready() {
       const deadline = performance.now() + READY_MS_MAX;
       while (performance.now() < deadline) {
-        const origin = /^API {6}(\S+)\/v1$/m.exec(said.stdout)?.[1];
+        const origin = /^API {6}(\S+)\/v1$/m.exec(output.stdout)?.[1];
         if (origin !== undefined && (await isReady(origin))) return origin;
         if (child.exitCode !== null) break;
         await sleep(25);
       }
-      throw new Error(`the gateway did not get ready: ${said.stderr}${said.stdout}`);
+      throw new Error(`the gateway did not get ready: ${output.stderr}${output.stdout}`);
     },
     async stop() {
       if (child.exitCode === null) child.kill("SIGTERM");
@@ -91,7 +91,7 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** Ends what a test file left running and takes its folders away. */
+/** Ends processes that a test file left running and removes their folders. */
 export async function cleanUp(): Promise<void> {
   for (const gateway of running) {
     gateway.child.kill("SIGKILL");
@@ -101,10 +101,7 @@ export async function cleanUp(): Promise<void> {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-/**
- * Files below a folder that hold any of the texts, with the text: whatever the file is, it is searched as bytes. Where a
- * gateway runs, a part of its journal may end meanwhile: what stood there stands elsewhere, and is looked for anew.
- */
+/** Files below a folder that contain any of the texts, with the text; every file is searched as bytes. A journal segment may be removed while a gateway runs; its content is elsewhere then and found by another pass. */
 export function filesWith(folder: string, texts: readonly (string | Buffer)[]): string[] {
   const found: string[] = [];
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {

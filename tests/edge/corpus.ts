@@ -1,9 +1,9 @@
 import { CHAT, HELLO } from "./wire.ts";
 
-/** Name, the bytes, the status of the first answer; null where closing without a word is right. */
+/** Name, bytes, status of the first response; null if closing without a response is correct. */
 type WireCase = readonly [string, () => string | Buffer, number | null];
 
-/** Lines of a request, with the empty one that ends them. */
+/** Lines of a request, with the final empty line. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
@@ -18,7 +18,7 @@ export function postHead(key: string, ...lines: readonly string[]): string {
   return head(`POST ${CHAT} HTTP/1.1`, "Host: a", `Authorization: Bearer ${key}`, type, ...lines);
 }
 
-/** Requests whose first lines no well-behaved client sends. */
+/** Malformed request lines and headers. */
 export const HEAD_CASES: readonly WireCase[] = [
   ["nothing", () => "", null],
   ["line breaks", () => "\r\n\r\n\r\n", null],
@@ -67,7 +67,7 @@ export const HEAD_CASES: readonly WireCase[] = [
   ],
 ];
 
-/** Bodies framed as no well-behaved client frames them. The key is asked for late: it is made by the start. */
+/** Malformed body framing. The key is read lazily: it exists only after the start. */
 export function framingCases(key: () => string): readonly WireCase[] {
   const post = (...lines: readonly string[]) => postHead(key(), ...lines);
   return [

@@ -13,11 +13,11 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe("paths", () => {
-  test("GEN-01 every path that takes a key, and the public catalogue, live under /v1", () => {
+  test("GEN-01 every path that needs a key, and the public catalogue, are under /v1", () => {
     const outside = DOORS.filter(({ route }) => route.access.by === "key" || route.path.includes("/public/")).filter(
       ({ path }) => !path.startsWith("/v1/"),
     );
-    // One shape of another service has a base address of its own, which ends in /v1 as well (DEC-15).
+    // The compatible shape of another service has a separate base URL, which also ends in /v1 (DEC-15).
     expect(outside.map(({ path }) => path)).toEqual(["/openai/v1/decisions"]);
   });
 
@@ -31,23 +31,23 @@ describe("paths", () => {
     ["/responses", {}],
     ["/decisions", {}],
     ["/responses/resp_1", undefined],
-  ])("GEN-01 %s answers without /v1 as with it, with a slash at its end and with a query", async (bare, body) => {
-    const asked = async (where: string) => {
+  ])("GEN-01 %s answers the same without /v1, with a trailing slash and with a query", async (bare, body) => {
+    const summarize = async (where: string) => {
       const answer = await gateway.call(key, where, body === undefined ? {} : { body });
       const { id: _, created: __, request_id: ___, error, ...rest } = answer.body;
       return { status: answer.status, code: error?.code, rest, surface: answer.headers.get("x-svc-upstream-surface") };
     };
-    const wanted = await asked(`/v1${bare}`);
+    const wanted = await summarize(`/v1${bare}`);
     for (const where of [bare, `${bare}/`, `/v1${bare}/`, `/v1${bare}?beta=true`, `${bare}?beta=true`, `/v1${bare}?`])
-      expect(await asked(where), where).toEqual(wanted);
+      expect(await summarize(where), where).toEqual(wanted);
   });
 
-  test("GEN-01 other paths do not lose their version", async () => {
+  test("GEN-01 other paths need their version", async () => {
     for (const where of ["/auth/validate", "/public/models", "/embeddings"])
       expectRefusal(await gateway.call(key, where), 404, "not_found");
   });
 
-  test("GEN-01 an address in absolute form is read by its path, as a proxy sends it", async () => {
+  test("GEN-01 an absolute-form request target is read by its path, as a proxy sends it", async () => {
     const head = `Host: elsewhere.example\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
     const answer = only(await exchange(gateway.url, [`GET http://elsewhere.example/v1/models HTTP/1.1\r\n${head}`]));
     expect(answer.status).toBe(200);
@@ -72,7 +72,7 @@ describe("paths", () => {
     "/docs/assets/../../../package.json",
     "/__proto__",
     "/constructor",
-  ])("GEN-04 nothing is at %s: 404 not_found, whoever asks", async (path) => {
+  ])("GEN-04 nothing is at %s: 404 not_found, with and without credentials", async (path) => {
     for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
       const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
       const answer = only(await exchange(gateway.url, [head]));
@@ -92,7 +92,7 @@ describe("paths", () => {
   );
 });
 
-describe("every door", () => {
+describe("every route", () => {
   const withoutBody = (method: string) => method === "GET" || method === "HEAD";
 
   test.each(DOORS.map(({ title, path }) => [title, path] as const))(
@@ -149,9 +149,9 @@ describe("every door", () => {
         (path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device)?$|^\/app\//.test(path),
       ),
     ).toEqual([
-      // Whoever takes payments has no key of ours: its messages prove themselves by their signature.
+      // The payment provider has no key: its messages are verified by signature.
       "/payments/{adapter}/webhook",
-      // Whoever signs in has no session yet: tests/people knocks here.
+      // A login has no session yet: covered by tests/people.
       "/manage/auth/{rest+}",
       "/manage/auth/{rest+}",
       "/manage/setup",
@@ -162,7 +162,7 @@ describe("every door", () => {
       "/manage/sign-up",
       "/manage/sign-up/finish",
       "/manage/me",
-      // Nodes come with a token of their own, over WebSocket: tests/nodes knocks here.
+      // Nodes authenticate with their own token over WebSocket: covered by tests/nodes.
       "/nodes/connect",
     ]);
   });
@@ -178,7 +178,7 @@ describe("every door", () => {
     expect(head.headers.get("x-svc-request-id")).toMatch(/^req_/);
   });
 
-  test("AUTH-08 the operator token opens no door of the keys", async () => {
+  test("AUTH-08 the operator token is not accepted on routes for keys", async () => {
     expectRefusal(await gateway.call(gateway.adminToken, CHAT, { body: HELLO }), 401, "invalid_api_key");
   });
 });

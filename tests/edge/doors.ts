@@ -1,7 +1,7 @@
 import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 
-/** A door of the route table with an address that could exist behind it. */
+/** A route of the table with a concrete path. */
 export type Door = { readonly title: string; readonly route: Route; readonly path: string };
 
 const VALUES: Readonly<Record<string, string>> = { id: "sandbox/chat", workspace: "demo" };

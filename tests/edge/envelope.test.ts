@@ -33,7 +33,7 @@ afterAll(async () => {
 const chat = (body: unknown, headers: Record<string, string> = {}) => gateway.call(key, CHAT, { body, headers });
 
 describe("the envelope", () => {
-  test("ERR-01 every kind of refusal has it, with the id of its headers, a new one each time", async () => {
+  test("ERR-01 every refusal has it, with the id of its headers, a new one each time", async () => {
     const poor = await gateway.tenant({ credit: "0" });
     upstream.next({ status: 500, json: {} });
     upstream.next({ status: 422, json: { error: { message: "the temperature is odd" } } });
@@ -55,13 +55,13 @@ describe("the envelope", () => {
     expect(new Set(refused.map((error) => error["request_id"])).size).toBe(refused.length);
   });
 
-  test("ERR-09 a fault of the gateway itself says nothing of what it was", async () => {
+  test("ERR-09 an internal error shows no details", async () => {
     const answer = await gateway.call(gateway.adminToken, "/manage/requests/broken");
     expect(expectRefusal(answer, 500, "internal_error")["type"]).toBe("api_error");
     expect(answer.text).not.toMatch(/table|secret|\.ts|\bat /);
   });
 
-  test("ERR-01 what is not even HTTP is answered in the same envelope", async () => {
+  test("ERR-01 invalid HTTP is answered in the same envelope", async () => {
     for (const [text, status, code] of [
       ["FOO / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_request"],
       ["GET /v1/models HTTP/1.1\r\n\r\n", 400, "invalid_request"],
@@ -97,7 +97,7 @@ describe("the envelope", () => {
   });
 });
 
-describe("models and routers that are not there", () => {
+describe("missing models and routers", () => {
   test.each([
     "no/such",
     "sandbox/none",
@@ -113,7 +113,7 @@ describe("models and routers that are not there", () => {
     expect(error).toMatchObject({ type: "not_found_error", param: "model" });
   });
 
-  test("ERR-11 a catalogue model without a connected provider: 404 model_not_found, and the message says so", async () => {
+  test("ERR-11 a catalogue model without a connected provider: 404 model_not_found, with that reason", async () => {
     const error = expectRefusal(await chat({ ...HELLO, model: "xai/grok-4.5" }), 404, "model_not_found");
     expect(error["message"]).toMatch(/catalogue.*(?:not connected|cannot be called)/s);
     const listed = await gateway.call(key, "/v1/models/xai/grok-4.5");
@@ -138,18 +138,18 @@ describe("the app label", () => {
     return data[0].app;
   };
 
-  test("HDR-07 X-Title is the app label of the log row, and none is none", async () => {
+  test("HDR-07 X-Title is the app label of the log row, and optional", async () => {
     expect(await logged("My App")).toBe("My App");
     expect(await logged(undefined)).toBeNull();
   });
 
-  test("HDR-07 it is bounded, and control characters do not survive", async () => {
+  test("HDR-07 it is bounded and stripped of control characters", async () => {
     expect(await logged("x".repeat(5000))).toBe("x".repeat(128));
     expect(await logged("a\tb\u0085c\u00a0d")).toMatch(/^ab?c.?d$/);
     expect(await logged("  spaced  ")).toBe("spaced");
   });
 
-  test("HDR-07 it is a label and no control: odd ones are taken as text, refused requests carry it too", async () => {
+  test("HDR-07 it is only a label: unusual ones are taken as text, and refused requests have it too", async () => {
     expect(await logged("'; drop table requests; --")).toBe("'; drop table requests; --");
     expect(await logged("<script>alert(1)</script>")).toBe("<script>alert(1)</script>");
     const refused = await chat({ ...HELLO, model: "no/such" }, { "x-title": "Refused App" });

@@ -7,7 +7,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 import { cleanUp, filesWith, type GatewayProcess, spawnGateway } from "./child.ts";
 import { CHAT, expectEnvelope, HELLO, SCALEWAY_MODEL } from "./wire.ts";
 
-/** Marked secrets: none of them may ever be seen outside. Shaped like keys of no vendor, so that no pattern knows them. */
+/** Marked secrets that must never be visible outside. They match no vendor's key format, so that no pattern masks them. */
 const PROVIDER_KEY = "PLANTED-provider-key-4f1d2c3b";
 const CONTENT = "PLANTED-content-of-the-caller";
 const STACK = "Error: boom\n    at Object.<anonymous> (/srv/provider/app.js:10:5)";
@@ -46,9 +46,9 @@ async function ask(body: unknown, headers: Record<string, string> = {}) {
   return { status: answer.status, headers: answer.headers, text };
 }
 
-const ASKED = { ...HELLO, model: SCALEWAY_MODEL, messages: [{ role: "user", content: CONTENT }] };
+const REQUEST = { ...HELLO, model: SCALEWAY_MODEL, messages: [{ role: "user", content: CONTENT }] };
 
-/** Those of the secrets that a text holds. */
+/** The secrets that a text contains. */
 function held(text: string, secrets: readonly string[]): string[] {
   return secrets.filter((secret) => text.includes(secret));
 }
@@ -89,12 +89,12 @@ const HOSTILE = {
   }),
 } as const;
 
-describe("what an error never carries", () => {
+describe("secrets in errors", () => {
   for (const [what, script] of Object.entries(HOSTILE)) {
     test(`ERR-09 a provider that ${what}: neither key nor stack reaches the caller`, async () => {
       for (const stream of [false, true]) {
         upstream.next((received) => script(received.headers.authorization ?? ""));
-        const answer = await ask({ ...ASKED, stream });
+        const answer = await ask({ ...REQUEST, stream });
         expectEnvelope({ ...answer, header: (name) => answer.headers.get(name) });
         expect(upstream.requests.at(-1)?.headers.authorization).toBe(`Bearer ${PROVIDER_KEY}`);
         const shown = `${answer.text} ${JSON.stringify([...answer.headers])}`;
@@ -103,14 +103,14 @@ describe("what an error never carries", () => {
     });
   }
 
-  test("ERR-09 OPS-04 KEY-02 AUTH-11 no answer, no line of the log and no file holds a key, a credential or a prompt", async () => {
-    await ask(ASKED);
-    await ask({ ...ASKED, stream: true });
+  test("ERR-09 OPS-04 KEY-02 AUTH-11 no response, log line or file holds a key, a credential or a prompt", async () => {
+    await ask(REQUEST);
+    await ask({ ...REQUEST, stream: true });
     await ask(`{"model":"${CONTENT}"`);
-    await ask({ ...ASKED, [CONTENT]: 1 });
-    await ask({ ...ASKED, model: "no/such" }, { "x-api-key": CONTENT });
-    await ask(ASKED, { authorization: `Bearer ${CONTENT}` });
-    // Who sends a credential of a provider does not hear it back either.
+    await ask({ ...REQUEST, [CONTENT]: 1 });
+    await ask({ ...REQUEST, model: "no/such" }, { "x-api-key": CONTENT });
+    await ask(REQUEST, { authorization: `Bearer ${CONTENT}` });
+    // A caller that sends a provider's credential does not get it back either.
     seen.push(await (await fetch(`${url}/v1/${PROVIDER_KEY}`)).text());
     expect(seen.at(-1)).toContain("[redacted]");
     const token = readFileSync(`${process.dataDir}/admin-token`, "utf8").trim();
@@ -122,7 +122,7 @@ describe("what an error never carries", () => {
     const issued: unknown = await made.json();
     const second = isJsonObject(issued) ? String(issued["key"]) : "";
     expect(second).toMatch(/^sk_svc_live_/);
-    await ask(ASKED, { authorization: `Bearer ${second}` });
+    await ask(REQUEST, { authorization: `Bearer ${second}` });
     expect(await process.stop()).toBe(0);
 
     const secrets = [key, second].map((one) => one.replace(/^sk_svc_(?:live|test)_/, ""));
@@ -131,11 +131,11 @@ describe("what an error never carries", () => {
     expect(held(seen.join("\n"), [PROVIDER_KEY, token, ...secrets])).toEqual([]);
     expect(filesWith(process.dataDir, planted)).toEqual([]);
     expect(filesWith(process.dataDir, [token])).toEqual([`admin-token: ${token}`]);
-    // The search finds what is there: the digests, by which keys are looked up.
+    // The search works: it finds the digests by which keys are looked up.
     for (const one of [key, second]) expect(filesWith(process.dataDir, [sha256Hex(one)])).not.toEqual([]);
   });
 
-  test("OPS-04 the log is one JSON object a line, with level and time, and it was written to", () => {
+  test("OPS-04 the log is one JSON object per line with level and time, and is not empty", () => {
     const lines = process.stderr().trim().split("\n");
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) {
@@ -150,7 +150,7 @@ describe("what an error never carries", () => {
   });
 });
 
-test("ERR-04 every code has one of the eight types and a status that fits it", () => {
+test("ERR-04 every code has one of the eight types and a matching status", () => {
   const statuses: Readonly<Record<string, (status: number) => boolean>> = {
     invalid_request_error: (status) => [400, 405, 408, 409, 413, 415, 422, 426, 431].includes(status),
     authentication_error: (status) => status === 401,
@@ -164,7 +164,7 @@ test("ERR-04 every code has one of the eight types and a status that fits it", (
   const entries = Object.entries<{ status: number; type: string; says: string; next: string }>(FAULTS);
   for (const [code, { status, type, says, next }] of entries) {
     expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
-    // What a provider refused has that provider's status, whatever the caller's own part in it.
+    // A provider's refusal has the provider's status.
     if (code === "provider_error") expect(type).toBe("upstream_error");
     else expect(statuses[type]?.(status), `${code}: ${type} ${status}`).toBe(true);
     expect(says).toMatch(/\.$/);

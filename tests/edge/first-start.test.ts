@@ -16,7 +16,7 @@ let port: number;
 let origin: string;
 let dataDir: string;
 let first: GatewayProcess;
-/** What /readyz answered from the moment the process began, 0 for a refused connection, and stdout at the first 200. */
+/** Responses of /readyz since the process began, 0 for a refused connection, and stdout at the first 200. */
 const statuses: number[] = [];
 let stdoutWhenReady: string;
 
@@ -51,7 +51,7 @@ async function chatWith(key: string): Promise<number> {
 }
 
 describe("the first start", () => {
-  test("OPS-01 PORTAL-01 prints five lines on stdout to the letter: API, Portal, Key, Setup, curl", () => {
+  test("OPS-01 PORTAL-01 prints exactly five lines on stdout: API, Portal, Key, Setup, curl", () => {
     const lines = first.stdout().split("\n");
     expect(lines.slice(0, 4)).toEqual([
       `API      http://127.0.0.1:${port}/v1`,
@@ -63,13 +63,13 @@ describe("the first start", () => {
     expect(lines.slice(5)).toEqual([""]);
   });
 
-  test("OPS-01 the banner is out before /readyz answers 200; until then it answers 503 or not at all", () => {
+  test("OPS-01 the banner is printed before /readyz answers 200; until then it answers 503 or not at all", () => {
     expect(statuses.at(-1)).toBe(200);
     expect(statuses.slice(0, -1).every((status) => status === 0 || status === 503)).toBe(true);
     expect(stdoutWhenReady).toBe(first.stdout());
   });
 
-  test("OPS-01 the curl line works when it is pasted into a shell", async () => {
+  test("OPS-01 the curl line works when pasted into a shell", async () => {
     const line =
       first
         .stdout()
@@ -92,13 +92,13 @@ describe("the first start", () => {
     expect(currency).toBe("EUR");
   });
 
-  test("OPS-01 the secrets it makes are readable by their owner alone, and the folder too", () => {
+  test("OPS-01 generated secrets and their folder are readable only by their owner", () => {
     for (const name of ["admin-token", "master-key"])
       expect(statSync(path.join(dataDir, name)).mode & 0o777, name).toBe(0o600);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   });
 
-  test("OPS-01 / answers 200 HTML, never a redirect, and leads to the documents", async () => {
+  test("OPS-01 / answers 200 HTML, never a redirect, and links to the documents", async () => {
     const answer = await fetch(`${origin}/`, { redirect: "manual" });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toMatch(/^text\/html/);
@@ -112,7 +112,7 @@ describe("the first start", () => {
     expect(second.stdout()).toBe("");
   });
 
-  test("OPS-05 a data folder in use: exit 1, DATA_DIR is named, and the running gateway goes on", async () => {
+  test("OPS-05 a data folder in use: exit 1, DATA_DIR is named, and the running gateway continues", async () => {
     const second = spawnGateway({ DATA_DIR: dataDir });
     expect(await second.exited).toBe(1);
     expect(second.stderr()).toMatch(/^error: .*in use by another gateway.*DATA_DIR/m);
@@ -141,7 +141,7 @@ describe("the second start", () => {
     expect(await second.ready()).toBe(origin);
     const [, , setup] = second.stdout().split("\n");
     expect(second.stdout()).toBe(`API      ${origin}/v1\nPortal   ${origin}/\n${setup}\n`);
-    // Nobody used the one of the first start: it is not good any more.
+    // The setup link of the first start was not used and no longer works.
     expect(setup).toMatch(/^Setup {4}http:/);
     expect(first.stdout()).not.toContain(setup);
     expect(readFileSync(path.join(dataDir, "admin-token"), "utf8")).toBe(before);
@@ -151,7 +151,7 @@ describe("the second start", () => {
   });
 });
 
-describe("wrong settings", () => {
+describe("invalid settings", () => {
   const file = (text = "7\n") => {
     const made = path.join(temporaryFolder(), "value");
     writeFileSync(made, text);
@@ -236,12 +236,12 @@ describe("wrong settings", () => {
     ["PROVIDER_SCALEWAY_BASE_URL", "https://a.example/?b", /^PROVIDER_SCALEWAY_BASE_URL: write .* without query$/],
     ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
     ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],
-  ])("OPS-05 %s=%s is refused by name, with what to write", (name, value, message) => {
+  ])("OPS-05 %s=%s is refused by name, with the expected value", (name, value, message) => {
     expect(problemsOf({ [name]: value })).toMatch(message);
     expect(problemsOf({})).toBe("");
   });
 
-  test("OPS-05 a _FILE twin gives the value; both, or a file that cannot be read, are refused by name", () => {
+  test("OPS-05 a _FILE variant gives the value; both, or an unreadable file, are refused by name", () => {
     expect(readConfig({ GATEWAY_RPM_TEST_FILE: file() }).GATEWAY_RPM_TEST).toBe(7);
     expect(readConfig({ PROVIDER_SCALEWAY_API_KEY_FILE: file() }).providers.apiKeys.get("SCALEWAY")).toBe("7");
     for (const name of ["GATEWAY_RPM_TEST", "GATEWAY_ADMIN_TOKEN", "PROVIDER_SCALEWAY_API_KEY"]) {
@@ -256,7 +256,7 @@ describe("wrong settings", () => {
       expect(problemsOf({ [`${name}_FILE`]: file("\n") })).toMatch(new RegExp(`^${name}_FILE: the file .* is empty$`));
   });
 
-  test("OPS-05 a store that cannot be read stops the start with its folder and what to do", async () => {
+  test("OPS-05 an unreadable store stops the start with its folder and the remedy", async () => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, "gateway.sqlite"), "no database ".repeat(1000));
     for (const workers of ["1", "2"]) {
@@ -272,7 +272,7 @@ describe("wrong settings", () => {
     });
   });
 
-  test("OPS-05 the start stops with every wrong setting on stderr, exit 1, nothing on stdout and no folder made", async () => {
+  test("OPS-05 the start stops with every invalid setting on stderr, exit 1, nothing on stdout and no folder made", async () => {
     const folder = path.join(temporaryFolder(), "untouched");
     const gateway = spawnGateway({
       DATA_DIR: folder,
@@ -304,14 +304,14 @@ describe("wrong settings", () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  test("OPS-05 certificates for a Redis without TLS are refused: they would check nothing", () => {
+  test("OPS-05 certificates for a Redis without TLS are refused: they would have no effect", () => {
     const REDIS_CA = "-----BEGIN CERTIFICATE-----";
     const refused = /^REDIS_URL: write a rediss:\/\/ address, because REDIS_CA is set/m;
     expect(problemsOf({ REDIS_URL: "redis://x", REDIS_CA })).toMatch(refused);
     expect(problemsOf({ REDIS_URL: "rediss://x", REDIS_CA })).not.toMatch(refused);
   });
 
-  test("OPS-05 what is set is taken as it is meant: folders, addresses, workers, empty values, the sandbox", () => {
+  test("OPS-05 settings are applied as documented: folders, addresses, workers, empty values, the sandbox", () => {
     const config = readConfig({
       ...{ DATA_DIR: "mine", GATEWAY_WORKERS: "auto", PORT: "", GATEWAY_NONSENSE: "" },
       ...{ GATEWAY_PUBLIC_URL: "https://a.example/x/", PROVIDER_SCALEWAY_BASE_URL: "https://b.example/v1/" },
@@ -328,20 +328,20 @@ describe("wrong settings", () => {
     expect(readConfig({ ...deployed, ...token, GATEWAY_SANDBOX: "on" }).sandbox).toBe(true);
   });
 
-  test("OPS-05 what only commands read is no unknown setting", () => {
+  test("OPS-05 a setting that only commands read is not unknown", () => {
     const { warnings } = readConfig({ GATEWAY_KEY: "k", GATEWAY_NODE_TOKEN: "t", GATEWAY_URL: "u", GATEWAY_KEYS: "x" });
     expect(warnings).toEqual([expect.stringMatching(/^GATEWAY_KEYS: /)]);
   });
 
-  test("OPS-05 an operator token that can be guessed is warned of, at the start and by the doctor, and is in neither", async () => {
+  test("OPS-05 a weak operator token causes a warning, at the start and in the doctor, that does not show it", async () => {
     const warned = (chars: number) => readConfig({ GATEWAY_ADMIN_TOKEN: "x".repeat(chars) }).warnings.length;
     expect([warned(1), warned(31), warned(32)]).toEqual([1, 1, 0]);
     const short = "PLANTED-token";
     const gateway = spawnGateway({ GATEWAY_ADMIN_TOKEN: short });
     const at = await gateway.ready();
     const answer = await fetch(`${at}/manage/doctor`, { headers: { authorization: `Bearer ${short}` } });
-    const said = await answer.text();
-    expect(JSON.parse(said)).toMatchObject({
+    const responseText = await answer.text();
+    expect(JSON.parse(responseText)).toMatchObject({
       ok: true,
       checks: expect.arrayContaining([
         { name: "settings", ok: true, detail: expect.stringMatching(/GATEWAY_ADMIN_TOKEN: it has 13 .* at least 32/) },
@@ -351,10 +351,10 @@ describe("wrong settings", () => {
     const lines = gateway.stderr().split("\n");
     const [warning = "{}"] = lines.filter((line) => line.includes("GATEWAY_ADMIN_TOKEN"));
     expect(JSON.parse(warning)).toMatchObject({ level: 40, setting: expect.stringContaining("at least 32") });
-    expect(said + gateway.stderr() + gateway.stdout()).not.toContain(short);
+    expect(responseText + gateway.stderr() + gateway.stdout()).not.toContain(short);
   });
 
-  test("OPS-05 a setting that only the machine can judge is refused the same way", async () => {
+  test("OPS-05 a setting that depends on the machine is refused the same way", async () => {
     const cases = [
       { env: { DATA_DIR: "/proc/nothing/here" }, message: /^error: DATA_DIR: \/proc\/nothing\/here cannot be used/ },
       { env: { HOST: "192.0.2.1" }, message: /^error: HOST: this machine has no address 192\.0\.2\.1/ },

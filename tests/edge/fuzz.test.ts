@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(cleanUp);
 
-/** Whatever was done to it, the gateway lives, serves and has not failed inside. */
+/** After any input the gateway runs, serves and has no internal error. */
 afterEach(async () => {
   expect(gateway.child.exitCode).toBeNull();
   await normalCall();
@@ -54,7 +54,7 @@ async function memory(): Promise<number> {
   return Number(/^gateway_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
 }
 
-/** Every answer is a success or a whole envelope of a client's fault, and the gateway ended it by itself. */
+/** Every response is a success or a complete 4xx envelope, and the gateway ended it. */
 function expectSober({ answers, ended, text }: Exchanged): void {
   expect(ended, text.slice(0, 300)).toBe("closed");
   for (const answer of answers) {
@@ -68,13 +68,13 @@ const framed = (...lines: readonly string[]) => postHead(key, ...lines);
 
 describe("malformed HTTP", () => {
   test.each([...HEAD_CASES, ...framingCases(() => key)])("ERR-01 %s", async (_, bytes, status) => {
-    // A client that ends its side is taken to have hung up, so those that are to be served leave it open.
+    // A half-close counts as a disconnect, so clients that expect a response keep their side open.
     const done = await exchange(url, [bytes()], status === 200 ? {} : { half: "closed" });
     expectSober(done);
     if (status !== null) expect(done.answers[0]?.status, done.text.slice(0, 300)).toBe(status);
   });
 
-  describe("garbage behind a request whose stream has begun", () => {
+  describe("garbage after a request whose stream has begun", () => {
     const body = JSON.stringify({
       ...HELLO,
       stream: true,
@@ -85,7 +85,7 @@ describe("malformed HTTP", () => {
         after: "answer",
       });
 
-    test("ERR-01 is refused by itself, once the stream is whole", async () => {
+    test("ERR-01 is refused separately, after the stream is complete", async () => {
       const done = await behind();
       expect(done.ended).toBe("closed");
       expect(done.answers.map(({ status }) => status)).toEqual([200, 400]);
@@ -93,7 +93,7 @@ describe("malformed HTTP", () => {
       expectSober(done);
     });
 
-    test("ERR-01 cuts the connection where Node has read the request, and writes nothing into the stream", async () => {
+    test("ERR-01 closes the connection if Node parsed the request, and writes nothing into the stream", async () => {
       const done = await behind("X-Twice: 1", "X-Twice: 2");
       expect(done.ended).toBe("closed");
       expect(done.text).toMatch(/^HTTP\/1\.1 200 OK/);
@@ -101,7 +101,7 @@ describe("malformed HTTP", () => {
     });
   });
 
-  test("ERR-01 requests that are pipelined are answered in their order", async () => {
+  test("ERR-01 pipelined requests are answered in order", async () => {
     const three = ["/healthz", "/nowhere", "/v1/public/currencies"].map((path, at) =>
       head(`GET ${path} HTTP/1.1`, "Host: a", ...(at === 2 ? ["Connection: close"] : [])),
     );
@@ -115,7 +115,7 @@ describe("random HTTP", () => {
   const byte = fc.integer({ min: 0, max: 255 });
   const token = fc.string({ unit: fc.constantFrom(..."abcXYZ019-_!#$%&'*+.^`|~"), minLength: 1, maxLength: 12 });
 
-  test("ERR-01 a good request with any of its bytes changed, added or taken out", async () => {
+  test("ERR-01 a valid request with any bytes changed, added or removed", async () => {
     const good = Buffer.from(`${framed(`Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`);
     const edit = fc.tuple(fc.nat(good.length - 1), fc.constantFrom("set", "add", "cut" as const), byte);
     const edited = (edits: readonly (readonly [number, string, number])[]) => {
@@ -199,7 +199,7 @@ describe("random HTTP", () => {
     );
   });
 
-  test("ERR-01 three hundred broken connections at once keep nobody out", async () => {
+  test("ERR-01 three hundred broken connections at once do not block other clients", async () => {
     const broken = Array.from({ length: 300 }, (_, n) =>
       exchange(url, [n % 3 === 0 ? "GARBAGE\r\n\r\n" : n % 3 === 1 ? framed("Content-Length: 400") : "GET / HT"], {
         half: "closed",
@@ -244,7 +244,7 @@ describe("random JSON", () => {
     if (status !== 200) expectEnvelope({ status, text, header: (name) => headers.get(name) });
   }
 
-  test("GEN-06 PARAM-02 every field of the chat request with a wrong value: an answer or a clear refusal, never a failure", async () => {
+  test("GEN-06 PARAM-02 every field of the chat request with a wrong value: a response or a clear refusal, never a failure", async () => {
     for (const field of Object.keys(ChatRequest.shape)) {
       const others = Object.entries(HELLO).filter(([name]) => name !== field);
       const members = JSON.stringify(Object.fromEntries(others)).slice(1, -1);
@@ -256,7 +256,7 @@ describe("random JSON", () => {
     }
   });
 
-  test("GEN-06 every place inside a message with a wrong value", async () => {
+  test("GEN-06 every field inside a message with a wrong value", async () => {
     const messages = (text: string) => `{"model":"${HELLO.model}","messages":${text}}`;
     for (const value of ODD) {
       await Promise.all(
@@ -275,7 +275,7 @@ describe("random JSON", () => {
     }
   });
 
-  test("GEN-06 mutated text of a good body", async () => {
+  test("GEN-06 mutated text of a valid body", async () => {
     const good = JSON.stringify({
       ...HELLO,
       tools: [
@@ -334,7 +334,7 @@ describe("random JSON", () => {
     );
   });
 
-  test("GEN-05 GEN-06 large bodies at once are bounded: nothing over the limit is kept", async () => {
+  test("GEN-05 GEN-06 concurrent large bodies are bounded: nothing over the limit is buffered", async () => {
     const large = `{"model":"${HELLO.model}","messages":[{"role":"user","content":"${"x".repeat(4 * BODY_MAX)}"}]}`;
     const answers = await Promise.all(Array.from({ length: 40 }, () => post(large)));
     for (const answer of answers) expect(answer.status).toBe(413);

@@ -30,7 +30,7 @@ function issue(body: Record<string, unknown> = {}): Promise<Made> {
   return gateway.manage("POST", "/workspaces/demo/keys", { name: "k", ...body });
 }
 
-/** The three headers as numbers; undefined when none was sent, and a failure when only some were. */
+/** The three headers as numbers; undefined if none was sent, and a failure if only some were. */
 function rateOf({ headers }: Called): { limit: number; remaining: number; reset: number } | undefined {
   const values = RATE_HEADERS.map((name) => headers.get(name));
   if (values.every((value) => value === null)) return undefined;
@@ -39,14 +39,14 @@ function rateOf({ headers }: Called): { limit: number; remaining: number; reset:
   return { limit, remaining, reset };
 }
 
-/** Only the clocks the gateway reads stand still; its timers and sockets are real. */
+/** Only the gateway's clocks are frozen; its timers and sockets are real. */
 function holdClocks(): (ms: number) => void {
   vi.useFakeTimers({ toFake: ["Date", "performance"], now: 1_800_000_000_000 });
   return (ms) => vi.advanceTimersByTime(ms);
 }
 
-describe("the window of a key", () => {
-  test("RATE-01 RATE-02 RATE-03 three a minute are three in any 60 seconds, to the millisecond", async () => {
+describe("the rate limit window of a key", () => {
+  test("RATE-01 RATE-02 RATE-03 three per minute means three in any 60 seconds, to the millisecond", async () => {
     const pass = holdClocks();
     const startSeconds = 1_800_000_000;
     const { key } = await issue({ rpm: 3 });
@@ -71,7 +71,7 @@ describe("the window of a key", () => {
     expect(await at()).toEqual({ ...ok, remaining: 2, reset: startSeconds + 180 });
   });
 
-  test("RATE-02 over the limit: the envelope, the wait in words and in the headers", async () => {
+  test("RATE-02 over the limit: the envelope, with the wait in the message and the headers", async () => {
     const { key } = await issue({ rpm: 1 });
     expect((await gateway.call(key, CHAT, { body: HELLO })).status).toBe(200);
     for (const [path, init] of [
@@ -90,7 +90,7 @@ describe("the window of a key", () => {
     }
   });
 
-  test("RATE-03 every authenticated success carries the three headers, streams and validation too", async () => {
+  test("RATE-03 every authenticated success has the three headers, streams and validation included", async () => {
     const { key } = await issue({ rpm: 50 });
     const remaining: (number | undefined)[] = [];
     for (const [path, init] of [
@@ -111,7 +111,7 @@ describe("the window of a key", () => {
     expect(remaining).toEqual([49, 48, 47, 46, 46, 46]);
   });
 
-  test("RATE-03 refused calls count: a bad body, an unknown model, a scope the key lacks; validation does not", async () => {
+  test("RATE-03 refused calls count: a bad body, an unknown model, a missing scope; validation does not", async () => {
     const { key } = await issue({ rpm: 6, scopes: ["inference:chat"] });
     expectRefusal(await gateway.call(key, CHAT, { body: "{" }), 400, "invalid_json");
     expectRefusal(await gateway.call(key, CHAT, { body: { ...HELLO, bogus: 1 } }), 400, "unsupported_parameter");
@@ -121,14 +121,14 @@ describe("the window of a key", () => {
     expect(rateOf(await gateway.call(key, CHAT, { body: HELLO }))?.remaining).toBe(1);
   });
 
-  test("RATE-03 what the window refused is not counted, and validation answers all the same", async () => {
+  test("RATE-03 rate-limited calls are not counted, and validation is still answered", async () => {
     const { key, id } = await issue({ rpm: 3 });
     for (let call = 0; call < 3; call += 1) expect((await gateway.call(key, MODELS)).status).toBe(200);
     for (let call = 0; call < 7; call += 1) expectRefusal(await gateway.call(key, MODELS), 429, "rate_limit_exceeded");
     const validated = await gateway.call(key, VALIDATE);
     expect(validated.status).toBe(200);
     expect(rateOf(validated)).toMatchObject({ limit: 3, remaining: 0 });
-    // Were the seven refused calls counted, a limit of five would have no place.
+    // If the seven refused calls counted, a limit of five would be exhausted.
     await gateway.manage("PATCH", `/keys/${id}`, { rpm: 5 });
     expect(rateOf(await gateway.call(key, MODELS))).toMatchObject({ limit: 5, remaining: 1 });
     expect((await gateway.call(key, MODELS)).status).toBe(200);
@@ -147,7 +147,7 @@ describe("the window of a key", () => {
   test.each([
     ["live", 300],
     ["test", 30],
-  ])("RATE-01 a %s key has %i a minute", async (environment, limit) => {
+  ])("RATE-01 a %s key has %i per minute", async (environment, limit) => {
     const { key } = await issue({ environment });
     const statuses: number[] = [];
     for (let sent = 0; sent < limit; sent += 30) {
@@ -160,7 +160,7 @@ describe("the window of a key", () => {
     expect(rateOf(over)).toMatchObject({ limit, remaining: 0 });
   });
 
-  test("RATE-01 an override replaces the default, larger or smaller, and its end brings the default back", async () => {
+  test("RATE-01 an override replaces the default, larger or smaller, and its removal restores the default", async () => {
     const { key, id } = await issue({ environment: "test", rpm: 400 });
     expect(rateOf(await gateway.call(key, MODELS))?.limit).toBe(400);
     for (const [rpm, limit] of [
@@ -172,7 +172,7 @@ describe("the window of a key", () => {
     }
   });
 
-  test("RATE-01 keys do not share a window, and a rotated key begins its own", async () => {
+  test("RATE-01 keys do not share a window, and a rotated key starts its own", async () => {
     const first = await issue({ rpm: 1 });
     const second = await issue({ rpm: 1 });
     expect((await gateway.call(first.key, MODELS)).status).toBe(200);
@@ -185,7 +185,7 @@ describe("the window of a key", () => {
 });
 
 describe("other 429s", () => {
-  test("RATE-04 RATE-07 a provider's 429 carries its Retry-After and none of the key's headers", async () => {
+  test("RATE-04 RATE-07 a provider's 429 has its Retry-After and none of the key's headers", async () => {
     const { key } = await issue({ rpm: 100 });
     const body = { ...HELLO, model: SCALEWAY_MODEL };
     for (const stream of [false, true]) {
@@ -198,7 +198,7 @@ describe("other 429s", () => {
   });
 });
 
-describe("the limit of an address", () => {
+describe("the rate limit of an IP address", () => {
   const RPM_IP = 5;
   let limited: TestGateway;
   let callers = 0;
@@ -222,7 +222,7 @@ describe("the limit of an address", () => {
       expect((await from(address, "/v1/public/currencies")).status).toBe(200);
   }
 
-  test("RATE-05 RATE-04 public calls count, and over the limit the 429 has no X-RateLimit headers", async () => {
+  test("RATE-05 RATE-04 public calls count, and a 429 over the limit has no X-RateLimit headers", async () => {
     const address = someone();
     await exhaust(address);
     const answer = await from(address, "/v1/public/currencies");
@@ -234,7 +234,7 @@ describe("the limit of an address", () => {
     expect(rateOf(answer)).toBeUndefined();
   });
 
-  test("RATE-05 it covers every door: with a key, with a bad one, without, operations and documents", async () => {
+  test("RATE-05 it covers every route: with a key, with an invalid one, without, operations and documents", async () => {
     const address = someone();
     await exhaust(address);
     for (const [path, key] of [
@@ -251,14 +251,14 @@ describe("the limit of an address", () => {
     }
   });
 
-  test("RATE-05 OPS-01 a balancer's questions are answered whoever else comes from its address", async () => {
+  test("RATE-05 OPS-01 a load balancer's health checks are answered regardless of other traffic from its address", async () => {
     const address = someone();
     await exhaust(address);
     for (const path of ["/healthz", "/readyz"]) expect((await from(address, path)).status).toBe(200);
     expectRefusal(await from(address, "/metrics"), 429, "rate_limit_exceeded");
   });
 
-  test("RATE-05 OPS-01 a balancer's questions use up nothing of what its address may ask", async () => {
+  test("RATE-05 OPS-01 a load balancer's health checks do not use its address's limit", async () => {
     const address = someone();
     for (let call = 0; call <= RPM_IP; call += 1)
       expect((await from(address, call % 2 === 0 ? "/healthz" : "/readyz")).status).toBe(200);
@@ -272,19 +272,19 @@ describe("the limit of an address", () => {
     expectRefusal(await from(address, "/v1/models"), 429, "rate_limit_exceeded");
   });
 
-  test("RATE-05 another address is not touched; one IPv6 customer is one /64", async () => {
+  test("RATE-05 another address is not affected; one IPv6 customer is one /64", async () => {
     await exhaust("2001:db8:1:1::1");
     expect((await from("2001:db8:1:1:ffff::2", "/llms.txt")).status).toBe(429);
     expect((await from("2001:db8:1:2::1", "/llms.txt")).status).toBe(200);
     expect((await from(someone(), "/llms.txt")).status).toBe(200);
   });
 
-  test("RATE-05 a minute later there is room again", async () => {
+  test("RATE-05 a minute later requests are accepted again", async () => {
     const pass = holdClocks();
     const address = someone();
     await exhaust(address);
     expect((await from(address, "/llms.txt")).status).toBe(429);
-    // What was asked in the minute before counts for the part of it that is not yet a minute ago: a half.
+    // The previous minute counts by its overlap with the last 60 seconds: half.
     pass(90_000);
     const statuses: number[] = [];
     for (let call = 0; call < 4; call += 1) statuses.push((await from(address, "/llms.txt")).status);
@@ -293,10 +293,10 @@ describe("the limit of an address", () => {
     expect((await from(address, "/llms.txt")).status).toBe(200);
   });
 
-  test("RATE-05 the default is 1200 a minute, and 0 switches it off", async () => {
+  test("RATE-05 the default is 1200 per minute, and 0 turns it off", async () => {
     const { SETTINGS } = await import("../../src/settings/config.ts");
     expect(SETTINGS.GATEWAY_RPM_IP.fallback).toBe(1200);
-    // The other gateway of this file runs with 0 and has answered this one address all along.
+    // The other gateway of this file has 0 and has served this address throughout.
     const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.call("", "/llms.txt")));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });

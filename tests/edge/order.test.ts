@@ -5,15 +5,15 @@ import { CHAT, expectRefusal, HELLO } from "./wire.ts";
 
 const RPM_IP = 10;
 const BODY_MAX = 2048;
-/** An address that has used up its minute. */
+/** An address over its rate limit. */
 const BUSY = "198.51.100.1";
 
 let gateway: TestGateway;
 let callers = 0;
-/** Slugs by what a workspace has. */
+/** Slugs by the properties of a workspace. */
 const workspaces = new Map<string, string>();
 
-/** Every call comes from an address of its own, so that only a planned one meets the limit of its address. */
+/** Every call has its own address, so that only a planned one meets its rate limit. */
 function fresh(): string {
   callers += 1;
   return `10.0.${Math.floor(callers / 250)}.${(callers % 250) + 1}`;
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** A request before it is sent, with the key and the workspace it is to be sent from. */
+/** A request before it is sent, with its key and workspace. */
 type Draft = {
   path: string;
   method: string;
@@ -61,7 +61,7 @@ type Flaw = {
   readonly spoil: (draft: Draft) => void;
 };
 
-/** Everything that can be wrong with a chat request, in the order in which it answers. */
+/** Every possible error of a chat request, in the order of precedence. */
 const FLAWS: readonly Flaw[] = [
   {
     what: "path",
@@ -211,7 +211,7 @@ async function send(flaws: readonly Flaw[]) {
   const { key, id } = await tenantFor(draft);
   if (draft.standing === "revoked") await manage("POST", `/keys/${id}/revoke`);
   if (draft.standing === "spent") {
-    // The window is used up while the key still opens, then the key gets its flaws.
+    // The window is used up while the key still works, then the key gets its flaws.
     await manage("PATCH", `/keys/${id}`, { rpm: 1, ip_allowlist: null, scopes: null });
     expect((await call(key, "/v1/models/sandbox/chat-mini")).status).toBeLessThan(500);
     const { name: _, ...settings } = draft.key;
@@ -221,7 +221,7 @@ async function send(flaws: readonly Flaw[]) {
   return call(key, draft.path, { method: draft.method, body }, draft.address);
 }
 
-/** A key of its own, in the workspace of all who have that policy and that credit. */
+/** A separate key in the workspace with that policy and credit. */
 async function tenantFor({
   policy,
   credit,
@@ -238,8 +238,8 @@ async function tenantFor({
   return manage("POST", `/workspaces/${slug}/keys`, key);
 }
 
-describe("one thing wrong", () => {
-  test("ERR-10 the request itself is right", async () => {
+describe("one error", () => {
+  test("ERR-10 the request without errors is accepted", async () => {
     expect((await send([])).status).toBe(200);
   });
 
@@ -248,7 +248,7 @@ describe("one thing wrong", () => {
   });
 });
 
-describe("two things wrong", () => {
+describe("two errors", () => {
   const pairs = FLAWS.flatMap((first, index) =>
     FLAWS.slice(index + 1).map((second) => [first.what, second.what, first, second] as const),
   );
@@ -258,19 +258,19 @@ describe("two things wrong", () => {
   });
 });
 
-test("ERR-10 with everything wrong at once, each that is mended lets the next one answer", async () => {
+test("ERR-10 with all errors at once, fixing each reveals the next", async () => {
   for (const [index, flaw] of FLAWS.entries()) expectRefusal(await send(FLAWS.slice(index)), flaw.status, flaw.code);
 });
 
 test.each([
   ["two parameters that exclude each other", "sandbox/claude", { temperature: 0.3, reasoning_effort: "high" }],
   ["more stop sequences than the model takes", "sandbox/gemini", { stop: ["a", "b", "c", "d", "e", "f"] }],
-])("ERR-10 %s, which only show when the request is written, answer before an empty wallet", async (_, model, wrong) => {
+])("ERR-10 %s, which only encoding reveals, take precedence over an empty wallet", async (_, model, wrong) => {
   const { key } = await tenantFor({ policy: {}, credit: "none", key: { name: "k" } });
-  const asked = (body: object) =>
+  const sendChat = (body: object) =>
     call(key, CHAT, { method: "POST", body: JSON.stringify({ ...HELLO, model, ...body }) });
-  expectRefusal(await asked({}), 402, "insufficient_credits");
-  const { status, body } = await asked(wrong);
+  expectRefusal(await sendChat({}), 402, "insufficient_credits");
+  const { status, body } = await sendChat(wrong);
   expect([status, body.error.type]).toEqual([400, "invalid_request_error"]);
   expect(Object.keys(wrong)).toContain(body.error.param);
   expect(body.error.message).toContain(model);

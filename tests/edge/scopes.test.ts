@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The specification's table, written down a second time: a route that it does not know fails here. */
+/** The specification's table, repeated here: an unknown route fails. */
 const TABLE: Readonly<Record<string, string | null>> = {
   "POST /v1/chat/completions": "inference:chat",
   "POST /v1/responses": "inference:chat",
@@ -46,7 +46,7 @@ const CARRIERS = {
   "x-api-key": (key: string) => ({ "x-api-key": key }),
 } as const;
 
-/** What each surface takes. */
+/** A valid request of each surface. */
 const BODIES: Readonly<Record<string, unknown>> = {
   "/v1/decisions": { model: "sandbox/decide", state: "On.", questions: { q: { type: "noul", instructions: "On?" } } },
   "/openai/v1/decisions": {
@@ -67,7 +67,7 @@ function knock(key: string, carrier: keyof typeof CARRIERS, method: string, path
   return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
 }
 
-/** Behind the door of a stored response or a request is nothing until one is made: who may look is told so. */
+/** Stored responses and requests do not exist yet: an allowed key gets 404. */
 const opened = (path: string) => (/^\/v1\/(?:responses|requests)\//.test(path) ? 404 : 200);
 
 const keyOf = (name: string): string => keys.get(name) ?? "";
@@ -106,7 +106,7 @@ test("SCOPE-04 a key with only inference:chat completes chats and gets 403 on th
     expectRefusal(await gateway.call(key, path), 403, "insufficient_scope");
 });
 
-test("SCOPE-03 several scopes open several doors, and a change holds from the next request on", async () => {
+test("SCOPE-03 several scopes grant several routes, and a change applies from the next request on", async () => {
   const key = keyOf("two");
   expect((await gateway.call(key, CHAT, { body: HELLO })).status).toBe(200);
   expect((await gateway.call(key, "/v1/models")).status).toBe(200);

@@ -11,10 +11,10 @@ import { agentForTest, createNode, localForTest, waitForNodeState } from "../sup
 import { connectedTo, contentOf, eventsOf, MODEL, openChat } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
-/** What becomes of a connection to a port that nobody listens at any more. */
+/** The result of a connection to a closed port. */
 const REFUSED = [() => "no", () => "yes"] as const;
 
-test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, and costs nothing", async () => {
+test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame and is free", async () => {
   const [role = "", first = ""] = chatFrames(["Hello"]);
   const upstream = await startUpstream({
     frames: [role, first],
@@ -43,7 +43,7 @@ test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, 
   await upstream.close();
 });
 
-test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over is told so, asked of nobody else and logged", async () => {
+test("OPS-01, LOG-01 a request without a response at the end of the drain is refused, not retried, and logged", async () => {
   const silent = await startUpstream({ end: { is: "stall", after: "before_headers" } });
   const other = await startUpstream();
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-test-"));
@@ -56,7 +56,7 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
   };
   const gateway = await startGateway({ env, dataDir });
   const { key, slug } = await gateway.tenant();
-  const asked = gateway.call(key, "/v1/chat/completions", {
+  const pending = gateway.call(key, "/v1/chat/completions", {
     body: {
       model: "openai/gpt-oss-120b",
       provider: { order: ["scaleway"] },
@@ -64,10 +64,10 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
     },
   });
   await silent.arrived(1);
-  const [told] = await Promise.all([asked, gateway.close()]);
-  expect(told.status).toBe(503);
-  expect(told.headers.get("retry-after")).not.toBeNull();
-  expect(told.body.error).toMatchObject({
+  const [reply] = await Promise.all([pending, gateway.close()]);
+  expect(reply.status).toBe(503);
+  expect(reply.headers.get("retry-after")).not.toBeNull();
+  expect(reply.body.error).toMatchObject({
     code: "service_unavailable",
     message: expect.stringContaining("told to stop"),
   });
@@ -76,7 +76,7 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
   const next = await startGateway({ env, dataDir });
   const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);
   expect(data).toMatchObject([
-    { id: told.body.error.request_id, status: 503, error_code: "service_unavailable", cost: "0.00" },
+    { id: reply.body.error.request_id, status: 503, error_code: "service_unavailable", cost: "0.00" },
   ]);
   expect(data[0].attempts).toMatchObject([
     { provider: "scaleway", outcome: "stop", reason: "the gateway was told to stop", maybe_accepted: true },
@@ -85,7 +85,7 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
   await Promise.all([silent.close(), other.close(), rm(dataDir, { recursive: true, force: true })]);
 });
 
-test("OPS-01, NODE-02 what only a node can serve is told so as well when the drain is over, whole or as a stream, and not asked again", async () => {
+test("OPS-01, NODE-02 a request for a node is refused too at the end of the drain, whole or streamed, and not retried", async () => {
   const [role = "", first = ""] = chatFrames(["Hello"], { model: "tiny" });
   const local = await localForTest({
     answer(body, response) {
@@ -102,22 +102,22 @@ test("OPS-01, NODE-02 what only a node can serve is told so as well when the dra
   agentForTest(gateway.url, token, local.url, { finishMs: 1 });
   await waitForNodeState(gateway, slug, "rack", "connected");
   const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "x" }] };
-  const asked = gateway.call(key, "/v1/chat/completions", { body });
+  const pending = gateway.call(key, "/v1/chat/completions", { body });
   const stream = await openChat(gateway.url, key, { ...body, stream: true });
   await stream.until("Hello");
   await expect.poll(() => local.received.length).toBe(2);
-  const [told] = await Promise.all([asked, stream.over, gateway.close()]);
+  const [reply] = await Promise.all([pending, stream.over, gateway.close()]);
   const stopped = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
-  expect([told.status, told.body.error]).toMatchObject([503, stopped]);
-  expect(told.headers.get("retry-after")).not.toBeNull();
+  expect([reply.status, reply.body.error]).toMatchObject([503, stopped]);
+  expect(reply.headers.get("retry-after")).not.toBeNull();
   expect(contentOf(stream.text)).toBe("Hello");
   expect(JSON.parse(eventsOf(stream.text).at(-1) ?? "")).toMatchObject({ error: stopped });
   expect(local.received).toHaveLength(2);
 
   const next = await startGateway({ env, dataDir });
   const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);
-  const ofWhole = data.find(({ id }: { id: string }) => id === told.body.error.request_id);
-  const ofStream = data.find(({ id }: { id: string }) => id !== told.body.error.request_id);
+  const ofWhole = data.find(({ id }: { id: string }) => id === reply.body.error.request_id);
+  const ofStream = data.find(({ id }: { id: string }) => id !== reply.body.error.request_id);
   expect([data.length, ofWhole.status, ofStream.status]).toEqual([2, 503, 200]);
   expect([ofWhole.error_code, ofStream.error_code]).toEqual(["service_unavailable", "service_unavailable"]);
   expect(ofWhole.attempts).toMatchObject([
@@ -130,7 +130,7 @@ test("OPS-01, NODE-02 what only a node can serve is told so as well when the dra
 test.each([
   { drainMs: 60_000, what: "is heard to its end before the gateway has stopped", output: 5000, over: "whole" },
   { drainMs: 100, what: "is charged as far as it was heard when the drain is over", output: 2, over: "aborted" },
-])("OPS-01 BILL-02 an answer that is billed on after its client left $what", async ({ drainMs, output, over }) => {
+])("OPS-01 BILL-02 a response that the provider bills after a disconnect $what", async ({ drainMs, output, over }) => {
   const rest = Promise.withResolvers<void>();
   const [role = "", first = "", ...others] = chatFrames(["Hello", " there"], { usage: "asked" });
   const counted = others.map((frame) => frame.replace(/"completion_tokens":\d+/, '"completion_tokens":5000'));
@@ -169,27 +169,27 @@ test.each([
   await Promise.all([upstream.close(), rm(dataDir, { recursive: true, force: true })]);
 });
 
-test("OPS-01 an answer that was on its way when the stop began tells its client to connect anew", async () => {
+test("OPS-01 a response in flight when the shutdown began asks its client to reconnect", async () => {
   const gate = Promise.withResolvers<void>();
   const upstream = await startUpstream({ json: chatJson(), gate: gate.promise });
   const gateway = await startGateway({
     env: { PROVIDER_SCALEWAY_API_KEY: "k", PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl },
   });
   const { key } = await gateway.tenant();
-  const asked = gateway.call(key, "/v1/chat/completions", {
+  const pending = gateway.call(key, "/v1/chat/completions", {
     body: { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "x" }] },
   });
   await upstream.arrived(1);
   const closed = gateway.close();
   await expect.poll(() => fetch(gateway.url).then(...REFUSED)).toBe("yes");
   gate.resolve();
-  const answer = await asked;
+  const answer = await pending;
   expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
   await closed;
   await upstream.close();
 });
 
-test("OPS-01 a gateway that is told to stop takes requests for a while yet, says so on /readyz, and sends clients elsewhere", async () => {
+test("OPS-01 a stopping gateway accepts requests for a while, reports it on /readyz, and closes connections", async () => {
   const gateway = await startGateway({ env: { GATEWAY_DRAIN_DELAY_MS: "1500" } });
   const closed = gateway.close();
   let ready = await gateway.call("", "/readyz");
@@ -204,7 +204,7 @@ test("OPS-01 a gateway that is told to stop takes requests for a while yet, says
   await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
 });
 
-test("SCALE-04 OPS-01 where others serve on at the same address, a connection that is idle stays until it was used once more", async () => {
+test("SCALE-04 OPS-01 if other instances share the address, an idle connection stays open until its next use", async () => {
   const gateway = await startGateway();
   const agent = new Agent({ keepAlive: true });
   const look = async () => {

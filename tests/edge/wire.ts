@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { FaultCode } from "../../src/contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 
-/** One HTTP answer as it stood on the wire. */
+/** One HTTP response as received. */
 export type WireAnswer = {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -14,22 +14,22 @@ export type WireAnswer = {
 
 export type Exchanged = {
   readonly answers: readonly WireAnswer[];
-  /** Who ended it: the gateway by closing, or the test because the gateway still listened after `patienceMs`. */
+  /** How it ended: closed by the gateway, or by the test after `patienceMs`. */
   readonly ended: "closed" | "open";
   readonly text: string;
 };
 
 export type Sending = {
   readonly patienceMs?: number;
-  /** Pieces after the first go out once an answer has begun. */
+  /** Chunks after the first are sent once a response has begun. */
   readonly after?: "answer";
-  /** So many answers are all that is waited for. */
+  /** Stop after this many responses. */
   readonly answers?: number;
-  /** End our side after the last byte. */
+  /** Half-close after the last byte. */
   readonly half?: "closed";
 };
 
-/** Bytes as they are onto a socket of the gateway, and whatever comes back. It never throws. */
+/** Sends raw bytes to the gateway and collects what is received. Never throws. */
 export function exchange(url: string, pieces: readonly (string | Buffer)[], how: Sending = {}): Promise<Exchanged> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -58,20 +58,20 @@ export function exchange(url: string, pieces: readonly (string | Buffer)[], how:
 
 async function sendPieces(socket: Socket, pieces: readonly (string | Buffer)[], how: Sending): Promise<void> {
   for (const [index, piece] of pieces.entries()) {
-    if (index > 0 && how.after === "answer") await heard(socket);
+    if (index > 0 && how.after === "answer") await waitForData(socket);
     if (socket.destroyed) return;
     socket.write(piece);
   }
   if (how.half === "closed") socket.end();
 }
 
-function heard(socket: Socket): Promise<void> {
+function waitForData(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ["data", "close"]) socket.once(event, () => resolve());
   });
 }
 
-/** A client that reads nothing until all it had to say is sent, and for which a write that fails is the end. */
+/** A client that reads nothing until everything is sent, and stops at the first failed write. */
 export async function sendThenListen(url: string, pieces: readonly (string | Buffer)[]): Promise<WireAnswer> {
   const socket = connect({ host: new URL(url).hostname, port: Number(new URL(url).port) });
   const ended = once(socket, "close");
@@ -90,7 +90,7 @@ export async function sendThenListen(url: string, pieces: readonly (string | Buf
   }
 }
 
-/** Every answer in the bytes, interim ones (100) left out. */
+/** Every response in the bytes, without interim ones (100). */
 export function answersIn(bytes: Buffer): WireAnswer[] {
   const answers: WireAnswer[] = [];
   let at = 0;
@@ -135,7 +135,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The one answer of an exchange. */
+/** The only response of an exchange. */
 export function only({ answers, text }: Exchanged): WireAnswer {
   const [answer, ...rest] = answers;
   if (answer === undefined || rest.length > 0) throw new Error(`not one answer: ${text.slice(0, 500)}`);
@@ -153,19 +153,19 @@ const TYPES = [
   "api_error",
 ];
 
-/** What no refusal may carry: stacks, files of the gateway or of its machine. */
+/** Texts that no refusal may contain: stacks, files of the gateway or its machine. */
 const PRIVATE =
   /\bat (?:async )?[\w.<>#]+ \(|node:internal|node_modules|\.ts:\d+|file:\/\/|\/(?:work|home|tmp|root|usr)\//;
 
 type Refusal = { readonly status: number; readonly text: string; readonly header: (name: string) => string | null };
 
-/** ERR-01: the envelope is whole, its id is the header's, and nothing of the inside shows. */
+/** ERR-01: the envelope is complete, its id equals the header's, and it shows no internals. */
 export function expectEnvelope({ status, text, header }: Refusal): JsonObject {
   expect(status, text).toBeGreaterThanOrEqual(400);
   const body: unknown = JSON.parse(text);
   if (!isJsonObject(body) || !isJsonObject(body["error"])) throw new Error(`no envelope: ${text.slice(0, 300)}`);
   const { error } = body;
-  // On the messages surface the dialect's own words stand around it (ERR-03).
+  // On the messages surface it is wrapped in the dialect's envelope (ERR-03).
   if (body["type"] === "error") expect(body["request_id"]).toBe(error["request_id"]);
   else expect(Object.keys(body)).toEqual(["error"]);
   expect(Object.keys(error).filter((field) => field !== "param")).toEqual(["message", "type", "code", "request_id"]);
@@ -185,7 +185,7 @@ export function expectWireEnvelope(answer: WireAnswer): JsonObject {
 
 type Called = { readonly status: number; readonly text: string; readonly headers: Headers };
 
-/** A refusal of the given code, in a whole envelope. */
+/** A refusal with the given code in a complete envelope. */
 export function expectRefusal(answer: Called, status: number, code: FaultCode): JsonObject {
   const { text, headers } = answer;
   const error = expectEnvelope({ status: answer.status, text, header: (name) => headers.get(name) });
@@ -195,5 +195,5 @@ export function expectRefusal(answer: Called, status: number, code: FaultCode): 
 
 export const CHAT = "/v1/chat/completions";
 export const HELLO = { model: "sandbox/chat-mini", messages: [{ role: "user", content: "Hello!" }] };
-/** A model of the shipped catalogue that Scaleway serves and, connected alone, nobody else. */
+/** A model of the shipped catalogue that only Scaleway serves when connected alone. */
 export const SCALEWAY_MODEL = "meta/llama-3.3-70b-instruct";

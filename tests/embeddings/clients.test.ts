@@ -23,7 +23,7 @@ function near(a: readonly number[], b: readonly number[]): number {
 }
 
 describe("the official SDK", () => {
-  test("EMB-01 embeddings.create gives numbers, although it asks for base64 by default", async () => {
+  test("EMB-01 embeddings.create returns numbers, although the SDK requests base64 by default", async () => {
     const list = await client.embeddings.create({ model, input: TEXTS });
     expect(list).toMatchObject({ object: "list", model });
     expect(list.data.map(({ index }) => index)).toEqual([0, 1, 2]);
@@ -35,7 +35,7 @@ describe("the official SDK", () => {
   });
 
   test.each(["sandbox-us", "sandbox-de", "sandbox-fr"])(
-    "EMB-01 %s gives the same vectors in either form, whatever format it speaks",
+    "EMB-01 %s returns the same vectors in either encoding, in any wire format",
     async (provider) => {
       const only = { provider: { only: [provider] } };
       const ask = (encoding_format: "float" | "base64") =>
@@ -49,22 +49,22 @@ describe("the official SDK", () => {
     },
   );
 
-  test("EMB-01 dimensions are honoured where they can be, and only there", async () => {
+  test("EMB-01 dimensions are honoured where supported, and only there", async () => {
     const short = await client.embeddings.create({ model, input: TEXTS, dimensions: 64 });
     expect(short.data.map(({ embedding }) => embedding.length)).toEqual([64, 64, 64]);
     const only = { provider: { only: ["sandbox-fr"] } };
     const ask = (dimensions: number) =>
       gateway.call(gateway.key, "/v1/embeddings", { body: { model, input: "x", dimensions, ...only } });
-    // What it gives anyway need not be asked for.
+    // The default dimension need not be requested.
     expect((await ask(256)).body.data[0].embedding).toHaveLength(256);
     expect(await ask(64)).toMatchObject({ status: 403, body: { error: { code: "no_eligible_endpoint" } } });
   });
 
-  test("EMB-01 token numbers stand for the text they are of", async () => {
-    const said = await client.embeddings.create({ model, input: "hello world" });
+  test("EMB-01 token ids are equivalent to their text", async () => {
+    const listed = await client.embeddings.create({ model, input: "hello world" });
     for (const input of [[15339, 1917], [[15339, 1917]]]) {
       const numbered = await client.embeddings.create({ model, input });
-      expect(numbered.data).toEqual(said.data);
+      expect(numbered.data).toEqual(listed.data);
     }
   });
 });

@@ -6,9 +6,9 @@ afterEach(() => scene.close());
 
 const row = (embedding: unknown) => ({ object: "embedding", index: 0, embedding });
 
-// The catalogue says nothing of the model's context here, so only the text itself tells what cannot be.
+// The catalogue has no context length for the model here, so only the text bounds its usage.
 test.each([0, -2, 2.5, 900_000_000, "many", null])(
-  "EMB-01 %s tokens are nobody's bill: an estimate is, marked so",
+  "EMB-01 %s tokens are not billed: an estimate is, marked as estimated",
   async (prompt_tokens) => {
     scene = await openEmbeddings({ host: { facts: { interface: "openai" }, price: 0.1 } });
     scene.at("host").next({ json: { object: "list", data: [row(vectorOf("abcd"))], usage: { prompt_tokens } } });
@@ -22,7 +22,7 @@ test.each([0, -2, 2.5, 900_000_000, "many", null])(
   },
 );
 
-test("EMB-01 more numbers than one answer can hold: the next endpoint is asked, and it alone is paid", async () => {
+test("EMB-01 more numbers than one reply can hold: the next endpoint is called, and only it is paid", async () => {
   scene = await openEmbeddings({
     first: { facts: { interface: "openai", batch_max: 1 }, price: 0.1 },
     second: { facts: { interface: "openai" }, price: 0.2 },
@@ -35,7 +35,7 @@ test("EMB-01 more numbers than one answer can hold: the next endpoint is asked, 
   expect(answer.body.data).toHaveLength(5);
 });
 
-test("EMB-01 POL-01 a policy that is tightened between parts ends the request before the next of them leaves", async () => {
+test("EMB-01 POL-01 a policy tightened between batches ends the request before the next batch is sent", async () => {
   scene = await openEmbeddings({ host: { facts: { interface: "openai", batch_max: 1 }, price: 0.1 } });
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   const { gateway, tenant } = scene;
@@ -57,7 +57,7 @@ test("EMB-01 POL-01 a policy that is tightened between parts ends the request be
   expect([attempts, host.requests.length]).toEqual([[], 8]);
 });
 
-test("ERR-05 a wallet that cannot cover the vectors: the refusal says what helps here", async () => {
+test("ERR-05 a wallet that does not cover the vectors: the refusal names the remedy", async () => {
   scene = await openEmbeddings({ host: { facts: { interface: "openai" }, price: 0.1 } });
   const poor = await scene.gateway.tenant({ credit: "0" });
   const { status, body } = await scene.gateway.call(poor.key, "/v1/embeddings", {

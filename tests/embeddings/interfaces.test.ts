@@ -34,7 +34,7 @@ async function opened(
 const TEXTS = ["one", "two", "three"];
 const VECTORS = TEXTS.map((text) => vectorOf(text));
 const jsonOf = (value: unknown): Json => value;
-const TOLD = "x-amzn-bedrock-input-token-count";
+const TOKEN_COUNT_HEADER = "x-amzn-bedrock-input-token-count";
 
 type Case = {
   readonly slug: string;
@@ -42,11 +42,11 @@ type Case = {
   readonly upstreamModel?: string;
   readonly answering: ReplySource;
   readonly path: string;
-  /** The header that has the credential, where it is not a bearer token. */
+  /** The header with the credential, if it is not a bearer token. */
   readonly auth?: "x-goog-api-key";
-  /** What is sent for the three texts, one body for each request. */
+  /** The bodies sent for the three texts, one per request. */
   readonly sent: readonly Json[];
-  /** The tokens that the provider told; undefined: none. */
+  /** The tokens that the provider reported, if any. */
   readonly tokens: number | undefined;
 };
 
@@ -144,7 +144,7 @@ const CASES: readonly Case[] = [
     upstreamModel: "cohere.embed-v4:0",
     answering: () => ({
       json: { id: "b-1", embeddings: { float: VECTORS }, response_type: "embeddings_by_type" },
-      headers: { [TOLD]: "6" },
+      headers: { [TOKEN_COUNT_HEADER]: "6" },
     }),
     path: "/v1/model/cohere.embed-v4%3A0/invoke",
     sent: [cohereAsk],
@@ -155,7 +155,7 @@ const CASES: readonly Case[] = [
     facts: { interface: "bedrock_cohere", dimensions: true },
     answering: () => ({
       json: { id: "b-2", embeddings: VECTORS, response_type: "embeddings_floats" },
-      headers: { [TOLD]: "7" },
+      headers: { [TOKEN_COUNT_HEADER]: "7" },
     }),
     path: "/v1/model/vectors-1/invoke",
     sent: [cohereAsk],
@@ -178,7 +178,7 @@ const CASES: readonly Case[] = [
       json: {
         embeddings: [{ embeddingType: "TEXT", embedding: vectorOf(jsonOf(json).singleEmbeddingParams.text.value) }],
       },
-      headers: { [TOLD]: "2" },
+      headers: { [TOKEN_COUNT_HEADER]: "2" },
     }),
     path: "/v1/model/vectors-1/invoke",
     sent: TEXTS.map(novaAsk),
@@ -199,7 +199,7 @@ describe("every wire format", () => {
   afterAll(() => all.close());
 
   test.each(CASES)(
-    "EMB-01 $slug is asked in its own words, and answers in OpenAI's, as base64 and exactly billed",
+    "EMB-01 $slug is called in its own format and answers in OpenAI's, as base64 and exactly billed",
     async ({ slug, path, auth, sent, tokens }) => {
       const only = { provider: { only: [slug] } };
       const ask = { input: TEXTS, dimensions: 4, encoding_format: "base64", user: "someone", ...only };
@@ -237,7 +237,7 @@ describe("every wire format", () => {
   );
 });
 
-test("EMB-01 token numbers go as they are to whoever reads them, and as words to others", async () => {
+test("EMB-01 token ids are forwarded where supported, and sent as text elsewhere", async () => {
   scene = await openEmbeddings({
     numbers: { facts: { interface: "openai", tokens: true }, price: 0.1 },
     words: { facts: { interface: "openai" }, price: 0.2 },
@@ -252,7 +252,7 @@ test("EMB-01 token numbers go as they are to whoever reads them, and as words to
   expect(at("words").requests.map(({ json }) => jsonOf(json).input)).toEqual([["hello world", "Hello"], "hello world"]);
 });
 
-test("EMB-01 shortened vectors that are not of length one are brought to it, others stay as they are", async () => {
+test("EMB-01 shortened vectors are normalized if needed, others stay unchanged", async () => {
   const { embed, at } = await opened({ interface: "gemini", dimensions: true, normalize: true });
   at("host").always({ json: { embeddings: [{ values: [3, 4] }] } });
   expect((await embed({ input: "a", dimensions: 2 })).body.data[0].embedding).toEqual([0.6, 0.8]);
@@ -261,8 +261,8 @@ test("EMB-01 shortened vectors that are not of length one are brought to it, oth
   expect((await embed({ input: "a" })).body.data[0].embedding).toEqual([3, 4]);
 });
 
-describe("parts", () => {
-  test("EMB-01 more inputs than an endpoint takes are asked for in several requests and come in their order", async () => {
+describe("batches", () => {
+  test("EMB-01 more inputs than an endpoint takes are sent in several requests and returned in order", async () => {
     const { embed, at, rowOf } = await opened({ interface: "openai", batch_max: 10 });
     const host = at("host");
     host.always(openaiList((rows) => rows.toReversed()));
@@ -277,7 +277,7 @@ describe("parts", () => {
     expect(await rowOf(answer)).toMatchObject({ usage: { input_tokens: 950, estimated: false }, attempts: [{}] });
   });
 
-  test("EMB-01 inputs that have too many tokens together are asked for apart", async () => {
+  test("EMB-01 inputs with too many tokens together are sent in several requests", async () => {
     const { embed, at } = await opened({ interface: "openai", batch_tokens_max: 100 });
     at("host").always(openaiList());
     // About forty tokens each, and an estimate may be wrong by half.
@@ -285,7 +285,7 @@ describe("parts", () => {
     expect(at("host").requests).toHaveLength(3);
   });
 
-  test("EMB-01 no answer is asked for that would be too long to read at once", async () => {
+  test("EMB-01 batches are small enough that no response exceeds the size limit", async () => {
     const { embed, at } = await opened({ interface: "openai", dimensions: true });
     at("host").always(openaiList());
     const input = Array.from({ length: 20 }, (_, place) => `text ${place}`);
@@ -294,7 +294,7 @@ describe("parts", () => {
     expect(at("host").requests.map(({ json }) => [jsonOf(json).input].flat().length)).toEqual([10, 10]);
   });
 
-  test("EMB-01 figures are estimated and marked so when one part tells none", async () => {
+  test("EMB-01 usage is estimated and marked as estimated if one batch reports none", async () => {
     const { embed, at, rowOf } = await opened({ interface: "openai", batch_max: 1 });
     at("host").next(openaiList(undefined, null));
     at("host").always(openaiList());
@@ -303,7 +303,7 @@ describe("parts", () => {
     expect(await rowOf(answer)).toMatchObject({ usage: { estimated: true } });
   });
 
-  test("EMB-01 one part that fails sends all of it to the next endpoint, and is not charged", async () => {
+  test("EMB-01 one failed batch sends all inputs to the next endpoint and is not charged", async () => {
     scene = await openEmbeddings({
       first: { facts: { interface: "openai", batch_max: 2 }, price: 0.1 },
       second: { facts: { interface: "gemini" }, price: 0.2 },
@@ -321,11 +321,11 @@ describe("parts", () => {
       { provider: "first", outcome: "next" },
       { provider: "second", outcome: "served" },
     ]);
-    // Estimated, at the price of the one who served it.
+    // Estimated, at the price of the serving endpoint.
     expect(answer.body.usage).toMatchObject({ prompt_tokens: 5, cost: 0.000001 });
   });
 
-  test("EMB-01 a caller who hangs up ends every part, and pays nothing", async () => {
+  test("EMB-01 a client that disconnects ends every batch and pays nothing", async () => {
     const { gateway, tenant, at } = await opened({ interface: "openai", batch_max: 1 });
     at("host").always({ end: { is: "stall", after: "before_headers" } });
     const leaving = new AbortController();
@@ -345,7 +345,7 @@ describe("parts", () => {
   });
 });
 
-test("EMB-01 with a workspace's own key nothing is charged, and the gateway's credential stays where it is", async () => {
+test("EMB-01 with a workspace's own key nothing is charged, and the gateway's credential is not sent", async () => {
   const { gateway, tenant, embed, at, rowOf } = await opened({ interface: "openai" });
   at("host").always(openaiList());
   const own = { key: "own-canary-81f3b0c2d4e5", skip_test: true };

@@ -9,14 +9,14 @@ import { until } from "../support/peers.ts";
 let scene: EmbeddingScene;
 afterEach(() => scene.close());
 
-/** Twelve parts where an endpoint takes one text at a time: eight are under way, four wait. */
+/** Twelve batches at an endpoint of one text per request: eight are in flight, four wait. */
 const input = Array.from({ length: 12 }, (_, place) => `text ${place}`);
 const AT_ONCE = 8;
 const facts = { interface: "openai", batch_max: 1 } as const;
 const FRENCH = { facts, price: 0.1, country: "FR" };
 const GERMAN = { facts, price: 0.2, country: "DE" };
 
-/** Asks for all, and lets `meanwhile` happen when the first endpoint has eight parts and has answered none. */
+/** Sends all inputs, and runs `meanwhile` when the first endpoint has eight batches and has answered none. */
 async function embedded(meanwhile: () => Promise<unknown>): Promise<Called> {
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   const list = openaiList();
@@ -39,15 +39,15 @@ async function charges(): Promise<Json[]> {
   return data.filter(({ kind }: Json) => kind === "charge");
 }
 
-/** The port of a server that answers so many requests, and takes no connection from the moment it has them. */
+/** The port of a server that answers so many requests and then refuses connections. */
 async function shutAfter(count: number): Promise<number> {
   const shut = Promise.withResolvers<void>();
-  let asked = 0;
+  let received = 0;
   const server = createServer(async (request, response) => {
     await once(request.resume(), "end");
-    asked += 1;
-    if (asked === count) server.close(() => undefined);
-    if (asked === count) shut.resolve();
+    received += 1;
+    if (received === count) server.close(() => undefined);
+    if (received === count) shut.resolve();
     await shut.promise;
     const data = [{ object: "embedding", index: 0, embedding: [1, 2] }];
     response.writeHead(200, { "content-type": "application/json", connection: "close" });
@@ -59,8 +59,8 @@ async function shutAfter(count: number): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-describe("an endpoint that had parts of the input and did not serve it", () => {
-  test("HDR-03 LOG-01 LOG-05 is told with its country by the answer, the log and the evidence, although the part that failed was never sent", async () => {
+describe("an endpoint that received batches and did not serve the request", () => {
+  test("HDR-03 LOG-01 LOG-05 is reported with its country in reply, log and evidence, although the failed batch was never sent", async () => {
     scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
     scene.at("second").always(openaiList());
     const answer = await embedded(() => block("first"));
@@ -76,11 +76,11 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     ]);
     const report = await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/evidence`);
     expect(report.by_country.map(({ name }: Json) => name)).toEqual(["DE, FR"]);
-    // What was answered there is nobody's bill: the request is billed once, by who served it.
+    // Its replies are not billed: the request is billed once, by the serving endpoint.
     expect(await charges()).toHaveLength(1);
   });
 
-  test("LOG-01 BILL-02 stands in the row with its country where nobody is left to serve it, and nothing is charged", async () => {
+  test("LOG-01 BILL-02 is in the row with its country if no endpoint is left, and nothing is charged", async () => {
     scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
     const answer = await embedded(() => block("first", "second"));
     expect([answer.status, answer.body.error.code]).toEqual([403, "provider_blocked"]);
@@ -93,7 +93,7 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
   });
 
-  test("LOG-01 KEY-04 stands in the row of a request whose key was revoked between parts", async () => {
+  test("LOG-01 KEY-04 is in the row of a request whose key was revoked between batches", async () => {
     scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
     const answer = await embedded(() => scene.gateway.manage("POST", `/keys/${scene.tenant.keyId}/revoke`));
     expect([answer.status, answer.body.error.code]).toEqual([401, "invalid_api_key"]);
@@ -106,7 +106,7 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
   });
 
-  test("BILL-08 LOG-01 gets no more of them with the platform's key once only the workspace's own is to be used there", async () => {
+  test("BILL-08 LOG-01 gets no more batches with the platform's key once only the workspace's own may be used there", async () => {
     scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
     scene.at("second").always(openaiList());
     const answer = await embedded(() => ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true }));
@@ -120,7 +120,7 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     expect(await charges()).toHaveLength(1);
   });
 
-  test("BILL-08 ERR-01 had them with an own key that was taken away before the others: that is what is told", async () => {
+  test("BILL-08 ERR-01 had batches with an own key that was removed meanwhile: that is the reported reason", async () => {
     scene = await openEmbeddings({ first: FRENCH });
     await ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true });
     const answer = await embedded(() => ownKey("DELETE"));
@@ -134,7 +134,7 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     expect(await charges()).toEqual([]);
   });
 
-  test("LOG-01 ROUTE-04 is not asked again for all of it where it cannot be reached for the rest", async () => {
+  test("LOG-01 ROUTE-04 is not called again for all inputs if it is unreachable for the rest", async () => {
     const port = await shutAfter(AT_ONCE);
     scene = await openEmbeddings(
       { first: FRENCH },
@@ -149,7 +149,7 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
   });
 });
 
-test("LOG-01 ROUTE-04 an endpoint whose connections are all refused had no part of the input, and is asked once more", async () => {
+test("LOG-01 ROUTE-04 an endpoint that refused all connections received no input, and is called once more", async () => {
   scene = await openEmbeddings({ first: FRENCH }, { env: { PROVIDER_FIRST_BASE_URL: "http://127.0.0.1:1/v1" } });
   const answer = await scene.embed({ input });
   expect(answer.status).toBe(502);
@@ -161,7 +161,7 @@ test("LOG-01 ROUTE-04 an endpoint whose connections are all refused had no part 
   ]);
 });
 
-test("EMB-01 the bytes of an answer are let go when its part is there, and do not wait for the last one", async () => {
+test("EMB-01 the bytes of a reply are freed with its batch, not with the last one", async () => {
   scene = await openEmbeddings({ first: FRENCH });
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   const answerBytes = 4 * 1024 * 1024;
@@ -171,7 +171,7 @@ test("EMB-01 the bytes of an answer are let go when its part is there, and do no
     if (input.includes(String(Object(received.json).input))) return { body: JSON.stringify(json).padEnd(answerBytes) };
     return { json, gate };
   });
-  // As many that wait as are asked for at once: when they have come, all before them are there.
+  // As many wait as run at once: when these have arrived, all earlier ones are complete.
   const waiting = Array.from({ length: AT_ONCE }, (_, place) => `waiting ${place}`);
   const collectGarbage = garbageCollector();
   collectGarbage();
@@ -187,7 +187,7 @@ test("EMB-01 the bytes of an answer are let go when its part is there, and do no
   expect([status, body.data.length]).toEqual([200, input.length + AT_ONCE]);
 });
 
-test("RATE-06 parts of one request take half of an endpoint's places, and others find the rest", async () => {
+test("RATE-06 batches of one request take half of an endpoint's slots, and others get the rest", async () => {
   scene = await openEmbeddings({ first: FRENCH }, { env: { GATEWAY_ENDPOINT_CONCURRENCY: "4" } });
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   const list = openaiList();
@@ -198,16 +198,16 @@ test("RATE-06 parts of one request take half of an endpoint's places, and others
   await host.arrived(2);
   const others = [scene.embed({ input: "one" }), scene.embed({ input: "two" })];
   await host.arrived(4);
-  // All four places are taken by those that came: it can have been asked nothing else.
+  // All four slots are taken by these: it cannot have received anything else.
   const refused = await scene.embed({ input: "no place" });
   expect([refused.status, refused.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
-  const asked = host.requests.map(({ json }) => String(Object(json).input));
-  expect(asked.toSorted()).toEqual(["one", "part 0", "part 1", "two"]);
+  const inputs = host.requests.map(({ json }) => String(Object(json).input));
+  expect(inputs.toSorted()).toEqual(["one", "part 0", "part 1", "two"]);
   open();
   const [whole, ...rest] = await Promise.all([inParts, ...others]);
   expect([whole.status, whole.body.data.length]).toEqual([200, AT_ONCE]);
   expect(rest.map(({ status }) => status)).toEqual([200, 200]);
-  // None was kept.
+  // No connection was kept.
   const after = await Promise.all(Array.from({ length: 4 }, () => scene.embed({ input: "after" })));
   expect(after.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });

@@ -9,8 +9,8 @@ type Recording = {
   readonly name: string;
   readonly slug: string;
   readonly host: Omit<Host, "price">;
-  /** The recorded request as a caller of this surface would make it, and what its client said more than that. */
-  readonly asked: (sent: Json) => Json;
+  /** The recorded request as a caller of this surface would send it, and what its client sent in addition. */
+  readonly toRequest: (sent: Json) => Json;
   readonly without: (sent: Json) => Json;
   readonly vectors: (answer: Json) => number[][];
   readonly tokens: number | undefined;
@@ -21,7 +21,7 @@ const RECORDINGS: readonly Recording[] = [
     name: "openai-float-dims",
     slug: "openai-like",
     host: { facts: { interface: "openai", dimensions: true, base64: true }, upstreamModel: "text-embedding-3-small" },
-    asked: ({ input, dimensions }) => ({ input, dimensions }),
+    toRequest: ({ input, dimensions }) => ({ input, dimensions }),
     without: (sent) => sent,
     vectors: ({ data }) => data.map(({ embedding }: Json) => embedding),
     tokens: 7,
@@ -30,8 +30,8 @@ const RECORDINGS: readonly Recording[] = [
     name: "mistral",
     slug: "mistral-like",
     host: { facts: { interface: "mistral" }, upstreamModel: "mistral-embed" },
-    asked: ({ input }) => ({ input }),
-    // One text alone is a list of one here.
+    toRequest: ({ input }) => ({ input }),
+    // A single text becomes a list of one.
     without: ({ input, ...sent }) => ({ ...sent, input: [input].flat() }),
     vectors: ({ data }) => data.map(({ embedding }: Json) => embedding),
     tokens: 10,
@@ -40,8 +40,8 @@ const RECORDINGS: readonly Recording[] = [
     name: "gemini-dims",
     slug: "gemini-like",
     host: { facts: { interface: "gemini", dimensions: true }, upstreamModel: "gemini-embedding-2-preview" },
-    asked: ({ requests: [one] }) => ({ input: one.content.parts[0].text, dimensions: one.outputDimensionality }),
-    // Callers of this surface do not say what a vector is for.
+    toRequest: ({ requests: [one] }) => ({ input: one.content.parts[0].text, dimensions: one.outputDimensionality }),
+    // Callers of this surface cannot state a task type.
     without: ({ requests }) => ({ requests: requests.map(({ taskType: _taskType, ...one }: Json) => one) }),
     vectors: ({ embeddings }) => embeddings.map(({ values }: Json) => values),
     tokens: undefined,
@@ -50,8 +50,8 @@ const RECORDINGS: readonly Recording[] = [
     name: "bedrock-cohere-v4",
     slug: "bedrock-like",
     host: { facts: { interface: "bedrock_cohere", dimensions: true }, upstreamModel: "cohere.embed-v4:0" },
-    asked: ({ texts, output_dimension: dimensions }) => ({ input: texts, dimensions }),
-    // What is stored and what is searched for are asked for alike.
+    toRequest: ({ texts, output_dimension: dimensions }) => ({ input: texts, dimensions }),
+    // Documents and queries are requested alike.
     without: (sent) => ({ ...sent, input_type: "search_document" }),
     vectors: ({ embeddings }) => embeddings.float,
     tokens: 3,
@@ -66,15 +66,15 @@ describe("recorded traffic", () => {
   });
   afterAll(() => scene.close());
 
-  test.each(RECORDINGS)("EMB-01 $name: the same request, and its answer for the caller", async (recording) => {
-    const { name, slug, asked, without, vectors, tokens } = recording;
+  test.each(RECORDINGS)("EMB-01 $name: the same request, and its reply for the caller", async (recording) => {
+    const { name, slug, toRequest, without, vectors, tokens } = recording;
     const { interactions } = loadExchange(`embeddings/${name}`);
     expect(interactions.length).toBeGreaterThan(0);
     for (const interaction of interactions) {
       const { request, response, url } = interaction;
       const upstream = scene.at(slug);
       upstream.next(scriptOf(interaction));
-      const answer = await scene.embed({ ...asked(request.json), provider: { only: [slug] } });
+      const answer = await scene.embed({ ...toRequest(request.json), provider: { only: [slug] } });
       expect(answer.status).toBe(200);
       const received = upstream.requests.at(-1);
       expect(received?.json).toEqual(without(request.json));

@@ -18,7 +18,7 @@ afterAll(() => scene.close());
 
 const many = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
 
-describe("what cannot be asked", () => {
+describe("invalid requests", () => {
   const WRONG: readonly (readonly [string, unknown, string, RegExp])[] = [
     ["no input", undefined, "input", /required/],
     ["null", null, "input", /required/],
@@ -50,7 +50,7 @@ describe("what cannot be asked", () => {
     expect(scene.at("first").requests).toHaveLength(before);
   });
 
-  test("EMB-01 as much as may be asked is answered, also after numbers that were no tokens", async () => {
+  test("EMB-01 the maximum input is answered, also after invalid token ids", async () => {
     expect((await scene.embed({ input: many(2048, "a") })).body.data).toHaveLength(2048);
     const { body } = await scene.embed({ input: [15339, 1917], provider: { only: ["second"] } });
     expect(body.data[0].embedding).toEqual(vectorOf("hello world"));
@@ -79,7 +79,7 @@ describe("what cannot be asked", () => {
     expect((await scene.embed({ input: "a", ...none })).body.data[0].embedding).toEqual(vectorOf("a"));
   });
 
-  test("ERR-11 a model that nobody has, and one that is not for embeddings", async () => {
+  test("ERR-11 an unknown model, and one without embeddings", async () => {
     expect(await scene.embed({ input: "a", model: "lab/none" })).toMatchObject({
       status: 404,
       body: { error: { code: "model_not_found" } },
@@ -93,7 +93,7 @@ describe("what cannot be asked", () => {
     expect(status).toBe(403);
   });
 
-  test("EMB-01 a text far beyond what an endpoint reads is not sent to it, and refused when nobody reads it", async () => {
+  test("EMB-01 a text far above an endpoint's context is not sent to it, and refused if no endpoint takes it", async () => {
     // About 375 tokens: more than twice a hundred, less than twice two hundred.
     const longer = await scene.embed({ input: ["a", "b".repeat(1500)] });
     expect(longer.headers.get("x-svc-provider")).toBe("second");
@@ -111,7 +111,7 @@ describe("what cannot be asked", () => {
   });
 });
 
-describe("answers that are none", () => {
+describe("invalid replies", () => {
   const row = (embedding: unknown, index = 0) => ({ object: "embedding", index, embedding });
   const list = (...data: unknown[]): Script => ({ json: { object: "list", data, usage: { prompt_tokens: 2 } } });
   const good = vectorOf("a");
@@ -134,7 +134,7 @@ describe("answers that are none", () => {
     ["too much", { status: 500, json: { error: { message: "no" } } }],
   ];
 
-  test.each(BAD)("EMB-01 %s: the next endpoint is asked, and it alone is paid", async (_name, script) => {
+  test.each(BAD)("EMB-01 %s: the next endpoint is called, and only it is paid", async (_name, script) => {
     scene.at("first").next(script);
     const answer = await scene.embed({ input: ["a", "b"], dimensions: 4 });
     expect(answer.headers.get("x-svc-provider")).toBe("second");
@@ -142,7 +142,7 @@ describe("answers that are none", () => {
     expect(answer.body.usage).toMatchObject({ prompt_tokens: 20, cost: 0.000004 });
   });
 
-  test("EMB-01 nobody gives an answer that can be used: no charge, and an error that says so", async () => {
+  test("EMB-01 no endpoint gives a valid reply: no charge, and an error that says so", async () => {
     for (const slug of ["first", "second"]) scene.at(slug).next(list(row(good)));
     const before = await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/wallet`);
     const { status, body } = await scene.embed({ input: ["a", "b"] });
@@ -151,7 +151,7 @@ describe("answers that are none", () => {
     expect(await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/wallet`)).toEqual(before);
   });
 
-  test("EMB-01 a refusal of the provider is told to the caller", async () => {
+  test("EMB-01 a provider's refusal is passed on to the caller", async () => {
     const error = { message: "This model's maximum context length is 100 tokens", type: "invalid_request_error" };
     scene.at("first").next({ status: 400, json: { error } });
     const { status, body } = await scene.embed({ input: "a", provider: { only: ["first"] } });
@@ -160,7 +160,7 @@ describe("answers that are none", () => {
   });
 
   test.each([null, { prompt_tokens: 0, total_tokens: 0 }, { prompt_tokens: -5 }, { prompt_tokens: 9_000_000 }])(
-    "EMB-01 figures %j are none: the gateway's own estimate is billed and marked so",
+    "EMB-01 invalid usage %j is ignored: the gateway's estimate is billed and marked as estimated",
     async (usage) => {
       scene.at("first").next(openaiList(undefined, usage));
       const answer = await scene.embed({ input: ["abcdefgh", "ab"] });
@@ -170,7 +170,7 @@ describe("answers that are none", () => {
   );
 });
 
-test("EMB-01 the same key again is not charged again, and says what became of the first", async () => {
+test("EMB-01 a repeated idempotency key is not charged again and reports the first outcome", async () => {
   const once = { "idempotency-key": "embedding-1" };
   const before = scene.at("first").requests.length;
   const first = await scene.embed({ input: "a" }, once);
@@ -181,7 +181,7 @@ test("EMB-01 the same key again is not charged again, and says what became of th
   expect(scene.at("first").requests).toHaveLength(before + 1);
 });
 
-test("EMB-01 the log has figures and counts, and nothing of what was said", async () => {
+test("EMB-01 the log has usage and counts, and no content", async () => {
   const answer = await scene.embed({ input: ["a secret canary", "b"], user: "canary-user" });
   const row = JSON.stringify(await scene.rowOf(answer));
   expect(row).not.toContain("canary");

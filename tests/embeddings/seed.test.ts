@@ -5,7 +5,7 @@ import { SEED_CATALOGUE } from "../support/recordings.ts";
 import { connectedTo } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-/** Providers of embeddings, and a model of each that has a price. */
+/** Providers of embeddings, and a priced model of each. */
 const SERVED: readonly (readonly [string, string])[] = [
   ["openai", "openai/text-embedding-3-small"],
   ["mistral", "mistral/mistral-embed"],

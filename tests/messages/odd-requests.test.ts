@@ -3,7 +3,7 @@ import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
-/** Requests that clients do send and that other dialects want in another order or another size. */
+/** Real client requests that other dialects need in another order or size. */
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
@@ -14,9 +14,9 @@ afterAll(() => scene.close());
 
 const TOOL = { name: "f", input_schema: { type: "object", properties: {} } };
 
-type Asked = { readonly status: number; readonly sent: Json; readonly answer: Called };
+type Exchange = { readonly status: number; readonly sent: Json; readonly answer: Called };
 
-async function ask(dialect: keyof typeof DIALECT_SCRIPTS, more: Record<string, unknown>): Promise<Asked> {
+async function ask(dialect: keyof typeof DIALECT_SCRIPTS, more: Record<string, unknown>): Promise<Exchange> {
   const { provider, model, whole } = DIALECT_SCRIPTS[dialect];
   scene.at(provider).next(whole({ text: "Hello" }));
   const body = { model, max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more };
@@ -25,7 +25,7 @@ async function ask(dialect: keyof typeof DIALECT_SCRIPTS, more: Record<string, u
   return { status: answer.status, answer, sent: scene.at(provider).requests.at(-1)?.json };
 }
 
-describe("results of tools that come in several messages, behind other words", () => {
+describe("tool results in several messages, after other content", () => {
   const call = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: `result ${id}` });
   const messages = [
@@ -38,14 +38,14 @@ describe("results of tools that come in several messages, behind other words", (
     { role: "user", content: "More." },
   ];
 
-  test("MSG-02 chat completions get them right behind their calls", async () => {
+  test("MSG-02 chat completions get them right after their calls", async () => {
     const { sent } = await ask("D1", { tools: [TOOL], messages });
     expect(sent.messages.map(({ role, content }: Json) => [role, content])).toEqual([
       ["user", "Go."],
       ["assistant", null],
       ["tool", "result b"],
       ["tool", "result a"],
-      // Of the system it would be refused here: many servers take its words in the first message alone.
+      // Not as system message: many servers accept it only as the first message.
       ["user", "In between.\n\nBefore."],
       ["user", "After."],
       ["assistant", "Done."],
@@ -78,7 +78,7 @@ describe("results of tools that come in several messages, behind other words", (
   });
 });
 
-describe("a limit that no answer can reach", () => {
+describe("a limit above the model's maximum", () => {
   const LIMIT_OF = { D1: 81_920, D3: 65_535, D4: 64_000 } as const;
   const limitIn: Readonly<Record<keyof typeof LIMIT_OF, (sent: Json) => number>> = {
     D1: (sent) => sent.max_tokens,
@@ -86,17 +86,14 @@ describe("a limit that no answer can reach", () => {
     D4: (sent) => sent.inferenceConfig.maxTokens,
   };
 
-  test.each(["D1", "D3", "D4"] as const)(
-    "MSG-02 %s is asked for what it writes, and the log says so",
-    async (dialect) => {
-      const { sent, answer } = await ask(dialect, { max_tokens: 5_000_000 });
-      expect(limitIn[dialect](sent)).toBe(LIMIT_OF[dialect]);
-      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-      expect(row.attempts[0].reason).toContain(`left out: max_tokens above ${LIMIT_OF[dialect]}`);
-    },
-  );
+  test.each(["D1", "D3", "D4"] as const)("MSG-02 %s gets its own maximum, and the log records it", async (dialect) => {
+    const { sent, answer } = await ask(dialect, { max_tokens: 5_000_000 });
+    expect(limitIn[dialect](sent)).toBe(LIMIT_OF[dialect]);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toContain(`left out: max_tokens above ${LIMIT_OF[dialect]}`);
+  });
 
-  test("MSG-02 a prompt takes its share of a window that it shares with the answer", async () => {
+  test("MSG-02 a prompt uses its share of a context window that it shares with the output", async () => {
     const provider = "ovhcloud";
     scene.at(provider).next(DIALECT_SCRIPTS.D1.whole({ text: "Hello" }));
     const model = "alibaba/qwen2.5-vl-72b-instruct";
@@ -111,7 +108,7 @@ describe("a limit that no answer can reach", () => {
   });
 });
 
-test("HDR-06 a wish to think that the model cannot be told: the provider chose", async () => {
+test("HDR-06 an effort that the model does not support: the provider chose", async () => {
   for (const more of [{ thinking: { type: "adaptive" } }, { thinking: { type: "disabled" } }]) {
     const { answer, sent } = await ask("D1", more);
     expect(sent.reasoning_effort).toBeUndefined();
@@ -123,26 +120,26 @@ test("HDR-06 a wish to think that the model cannot be told: the provider chose",
   expect(answer.headers.get("x-svc-reasoning-effort")).toBe("high");
 });
 
-describe("MSG-02 HDR-06 not to think", () => {
+describe("MSG-02 HDR-06 reasoning off", () => {
   const thinks = "moonshotai/kimi-k2.6";
   const off = { thinking: { type: "disabled" } };
-  const heard = ({ answer, sent }: Asked) => [
+  const effortOf = ({ answer, sent }: Exchange) => [
     sent.reasoning_effort,
     answer.headers.get("x-svc-reasoning-effort"),
     answer.headers.get("x-svc-reasoning-chosen-by"),
   ];
 
-  test("is told to a model behind chat completions that can be told", async () => {
-    expect(heard(await ask("D1", { model: thinks, ...off }))).toEqual(["none", "none", "caller"]);
-    expect(heard(await ask("D1", { model: thinks, ...off, tools: [TOOL] }))).toEqual(["none", "none", "caller"]);
-    expect(heard(await ask("D1", { model: thinks, ...off, output_config: { effort: "high" } }))).toEqual([
+  test("is sent to a model behind chat completions that supports it", async () => {
+    expect(effortOf(await ask("D1", { model: thinks, ...off }))).toEqual(["none", "none", "caller"]);
+    expect(effortOf(await ask("D1", { model: thinks, ...off, tools: [TOOL] }))).toEqual(["none", "none", "caller"]);
+    expect(effortOf(await ask("D1", { model: thinks, ...off, output_config: { effort: "high" } }))).toEqual([
       "none",
       "none",
       "caller",
     ]);
   });
 
-  test("is told in a stream as well", async () => {
+  test("is sent in a stream as well", async () => {
     scene.at("deepinfra").next(DIALECT_SCRIPTS.D1.streamed({ text: "Hello" }));
     const body = {
       model: thinks,
@@ -153,7 +150,7 @@ describe("MSG-02 HDR-06 not to think", () => {
     };
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
     expect(answer.text).toContain("message_stop");
-    expect(heard({ status: 200, answer, sent: scene.at("deepinfra").requests.at(-1)?.json })).toEqual([
+    expect(effortOf({ status: 200, answer, sent: scene.at("deepinfra").requests.at(-1)?.json })).toEqual([
       "none",
       "none",
       "caller",
@@ -163,18 +160,18 @@ describe("MSG-02 HDR-06 not to think", () => {
   test.each([
     ["never thinks", "meta/llama-3.3-70b-instruct"],
     ["thinks and takes no word for it", DIALECT_SCRIPTS.D1.model],
-  ])("is not told to a model that %s, which is asked all the same", async (_what, model) => {
-    expect(heard(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
+  ])("is not sent to a model that %s, which is still called", async (_what, model) => {
+    expect(effortOf(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
   });
 
-  test("is not told to a server that does not know the word, which is asked all the same", async () => {
+  test("is not sent to a server that does not know the value, which is still called", async () => {
     const only = { provider: { only: ["ovhcloud"] } };
     const body = { model: "openai/gpt-oss-20b", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
     scene.at("ovhcloud").next(DIALECT_SCRIPTS.D1.whole({ text: "Hello" }));
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, ...off, ...only } });
     expect(answer.status, answer.text).toBe(200);
     const sent: Json = scene.at("ovhcloud").requests.at(-1)?.json;
-    expect(heard({ status: 200, answer, sent })).toEqual([undefined, null, "provider_default"]);
+    expect(effortOf({ status: 200, answer, sent })).toEqual([undefined, null, "provider_default"]);
   });
 });
 
@@ -184,13 +181,13 @@ test.each([
   [{ thinking: { type: "adaptive" }, output_config: { effort: "high" } }, "high", "caller"],
   [{ thinking: { type: "disabled" } }, "none", "caller"],
   [{ thinking: { type: "enabled", budget_tokens: 2048 } }, "low", "caller"],
-])("HDR-06 the level in the caller's own bytes is told, and none where none is: %j", async (more, effort, by) => {
+])("HDR-06 the header reports the level in the caller's body, and none without one: %j", async (more, effort, by) => {
   const { answer } = await ask("D2", { max_tokens: 4096, ...more });
   expect(answer.headers.get("x-svc-reasoning-effort")).toBe(effort);
   expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe(by);
 });
 
-test("PARAM-04 MSG-03 a limit of null is no limit where tokens are counted", async () => {
+test("PARAM-04 MSG-03 a null limit is no limit where tokens are counted", async () => {
   const body = { model: DIALECT_SCRIPTS.D1.model, max_tokens: null, messages: [{ role: "user", content: "Hello" }] };
   const { status, body: counted, text } = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body });
   expect(status, text).toBe(200);

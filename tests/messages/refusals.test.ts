@@ -3,7 +3,7 @@ import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
-/** What is refused on this surface, and that it is said in the dialect's outer shape with the caller's own names. */
+/** Refusals on this surface have the dialect's envelope and the caller's field names. */
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
@@ -14,7 +14,12 @@ afterAll(() => scene.close());
 
 const { D1, D3, D4 } = DIALECT_SCRIPTS;
 const HI = [{ role: "user", content: "Hi" }];
-const asked = (more: Record<string, unknown> = {}) => ({ model: D1.model, max_tokens: 10, messages: HI, ...more });
+const requestWith = (more: Record<string, unknown> = {}) => ({
+  model: D1.model,
+  max_tokens: 10,
+  messages: HI,
+  ...more,
+});
 
 async function refused(body: unknown, key = tenant.key): Promise<Called> {
   const before = upstreamCalls();
@@ -42,7 +47,7 @@ function expectShape({ body, headers }: Called): void {
 }
 
 const block = (content: unknown) => ({ messages: [{ role: "user", content: [content] }] });
-const said = (content: unknown) => ({ messages: [{ role: "assistant", content: [content] }] });
+const assistantTurn = (content: unknown) => ({ messages: [{ role: "assistant", content: [content] }] });
 
 describe("bad input", () => {
   test.each<[string, Record<string, unknown>, string]>([
@@ -76,14 +81,14 @@ describe("bad input", () => {
       block({ type: "tool_result", tool_use_id: "a", content: 5 }),
       "messages.0.content.0.content",
     ],
-    ["a call without a name", said({ type: "tool_use", id: "a", input: {} }), "messages.0.content.0.name"],
+    ["a call without a name", assistantTurn({ type: "tool_use", id: "a", input: {} }), "messages.0.content.0.name"],
     [
       "a call whose input is text",
-      said({ type: "tool_use", id: "a", name: "b", input: "{}" }),
+      assistantTurn({ type: "tool_use", id: "a", name: "b", input: "{}" }),
       "messages.0.content.0.input",
     ],
-    ["a thought without text", said({ type: "thinking", signature: "x" }), "messages.0.content.0.thinking"],
-    ["a redacted thought without data", said({ type: "redacted_thinking" }), "messages.0.content.0.data"],
+    ["a thought without text", assistantTurn({ type: "thinking", signature: "x" }), "messages.0.content.0.thinking"],
+    ["a redacted thought without data", assistantTurn({ type: "redacted_thinking" }), "messages.0.content.0.data"],
     ["a system prompt that is a number", { system: 5 }, "system"],
     ["a system block without text", { system: [{ type: "text" }] }, "system.0.text"],
     ["tools that are no list", { tools: {} }, "tools"],
@@ -119,7 +124,7 @@ describe("bad input", () => {
     ["a tier that does not exist", { cost_tier: "free" }, "cost_tier"],
     ["turns below zero", { remaining_turns: -1 }, "remaining_turns"],
   ])("ERR-03 ERR-01 %s: 400 invalid_value", async (_, more, param) => {
-    const { status, body } = await refused(asked(more));
+    const { status, body } = await refused(requestWith(more));
     expect([status, body.error.code, body.error.type, body.error.param]).toEqual([
       400,
       "invalid_value",
@@ -134,15 +139,15 @@ describe("bad input", () => {
   });
 });
 
-describe("what the model's dialect cannot say", () => {
+describe("requests that the model's dialect cannot express", () => {
   const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
   const blind = "openai/gpt-oss-120b";
   const call = { role: "assistant", content: [{ type: "tool_use", id: "a", name: "look", input: {} }] };
 
-  test("ERR-03 MSG-02 no tokens at all, by which Claude warms a cache: 400 invalid_value", async () => {
+  test("ERR-03 MSG-02 zero tokens, with which Claude warms a cache: 400 invalid_value", async () => {
     for (const { model } of [D1, D3]) {
-      const { status, body } = await refused(asked({ model, max_tokens: 0 }));
+      const { status, body } = await refused(requestWith({ model, max_tokens: 0 }));
       expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", "max_tokens"]);
       expect(body.error.message).toContain(model);
       expect(body.error.message).toContain("Send 1 or more");
@@ -230,7 +235,7 @@ describe("what the model's dialect cannot say", () => {
       "messages.2.content.0.content.1",
     ],
   ])("PARAM-04 ERR-03 %s: 400 unsupported_parameter", async (_, more, param) => {
-    const { status, body } = await refused(asked(more));
+    const { status, body } = await refused(requestWith(more));
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", param]);
     expect(body.error.message).toContain(param);
   });
@@ -287,15 +292,15 @@ describe("what the model's dialect cannot say", () => {
       "messages.0.content.1",
     ],
   ])("ERR-03 %s: the refusal names the caller's own field", async (_, more, param) => {
-    const { status, body } = await refused(asked({ tools: [{ name: "look", input_schema: {} }], ...more }));
+    const { status, body } = await refused(requestWith({ tools: [{ name: "look", input_schema: {} }], ...more }));
     expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", param]);
     expect(body.error.message).toContain(param);
   });
 });
 
-test("ERR-03 MSG-04 a thread is refused in words by which clients send the whole conversation instead", async () => {
+test("ERR-03 MSG-04 a thread is refused with a message on which clients send the whole conversation", async () => {
   for (const model of [D1.model, "anthropic/claude-sonnet-4-6", "auto"]) {
-    const { status, body } = await refused(asked({ model, thread: { type: "create" } }));
+    const { status, body } = await refused(requestWith({ model, thread: { type: "create" } }));
     expect([status, body.error.code, body.error.param, body.error.details]).toEqual([
       400,
       "unsupported_parameter",
@@ -305,9 +310,9 @@ test("ERR-03 MSG-04 a thread is refused in words by which clients send the whole
   }
 });
 
-describe("refusals that have nothing to do with the body", () => {
+describe("refusals unrelated to the body", () => {
   test("ERR-03 AUTH-03 AUTH-04 401 without a key and with a bad one, by either header", async () => {
-    const missing = await refused(asked(), "");
+    const missing = await refused(requestWith(), "");
     expect([missing.status, missing.body.error.code, missing.body.error.type]).toEqual([
       401,
       "missing_api_key",
@@ -315,7 +320,7 @@ describe("refusals that have nothing to do with the body", () => {
     ]);
     expect(missing.headers.get("www-authenticate")).toBe("Bearer");
     const bad = await scene.gateway.call("", "/v1/messages", {
-      body: asked(),
+      body: requestWith(),
       headers: { "x-api-key": "sk_svc_live_no" },
     });
     expectShape(bad);
@@ -324,7 +329,7 @@ describe("refusals that have nothing to do with the body", () => {
 
   test("ERR-03 SCOPE-01 a key without the scope of this surface: 403; with it alone, messages work", async () => {
     const chatOnly = await scene.gateway.tenant({ key: { scopes: ["inference:chat"] } });
-    const answer = await refused(asked(), chatOnly.key);
+    const answer = await refused(requestWith(), chatOnly.key);
     expect([answer.status, answer.body.error.code, answer.body.error.type]).toEqual([
       403,
       "insufficient_scope",
@@ -332,24 +337,24 @@ describe("refusals that have nothing to do with the body", () => {
     ]);
     const own = await scene.gateway.tenant({ key: { scopes: ["inference:messages"] } });
     scene.at("deepinfra").next(D1.whole({ text: "Hello" }));
-    expect((await scene.gateway.call(own.key, "/v1/messages", { body: asked() })).status).toBe(200);
+    expect((await scene.gateway.call(own.key, "/v1/messages", { body: requestWith() })).status).toBe(200);
   });
 
   test("ERR-03 ERR-11 an unknown model: 404", async () => {
-    const { status, body } = await refused(asked({ model: "no/such-model" }));
+    const { status, body } = await refused(requestWith({ model: "no/such-model" }));
     expect([status, body.error.code, body.error.param]).toEqual([404, "model_not_found", "model"]);
   });
 
-  test("ERR-03 POL-01 a floor that no endpoint reaches: 403", async () => {
+  test("ERR-03 POL-01 a floor that no endpoint meets: 403", async () => {
     const strict = await scene.gateway.tenant();
     await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { floor: "L4" });
-    const { status, body } = await refused(asked(), strict.key);
+    const { status, body } = await refused(requestWith(), strict.key);
     expect([status, body.error.code, body.error.type]).toEqual([403, "sovereignty_floor_not_met", "permission_error"]);
   });
 
-  test("ERR-03 ERR-05 an empty wallet: 402 that no client retries", async () => {
+  test("ERR-03 ERR-05 an empty wallet: 402, which no client retries", async () => {
     const poor = await scene.gateway.tenant({ credit: "0" });
-    const answer = await refused(asked(), poor.key);
+    const answer = await refused(requestWith(), poor.key);
     expect([answer.status, answer.body.error.code, answer.headers.get("x-should-retry")]).toEqual([
       402,
       "insufficient_credits",
@@ -357,12 +362,12 @@ describe("refusals that have nothing to do with the body", () => {
     ]);
   });
 
-  test("BILL-03 a max_tokens beyond what the model can write reserves what it can write", async () => {
-    // Ten million tokens would be dollars; the most that any of its endpoints writes is a fifth of a euro.
+  test("BILL-03 a max_tokens above the model's limit reserves the limit", async () => {
+    // Ten million tokens would be dollars; the maximum output of its endpoints is a fifth of a euro.
     const poor = await scene.gateway.tenant({ credit: "0.50" });
     scene.at("deepinfra").next(D1.whole({ text: "Hello" }));
     const { status, text } = await scene.gateway.call(poor.key, "/v1/messages", {
-      body: asked({ max_tokens: 10_000_000 }),
+      body: requestWith({ max_tokens: 10_000_000 }),
     });
     expect(status, text).toBe(200);
   });
@@ -370,8 +375,8 @@ describe("refusals that have nothing to do with the body", () => {
   test("ERR-03 RATE-02 over the limit: 429 with Retry-After", async () => {
     const slow = await scene.gateway.tenant({ key: { rpm: 1 } });
     scene.at("deepinfra").next(D1.whole({ text: "Hello" }));
-    expect((await scene.gateway.call(slow.key, "/v1/messages", { body: asked() })).status).toBe(200);
-    const answer = await refused(asked(), slow.key);
+    expect((await scene.gateway.call(slow.key, "/v1/messages", { body: requestWith() })).status).toBe(200);
+    const answer = await refused(requestWith(), slow.key);
     expect([answer.status, answer.body.error.code, answer.body.error.type]).toEqual([
       429,
       "rate_limit_exceeded",
@@ -388,7 +393,7 @@ describe("refusals that have nothing to do with the body", () => {
     }
   });
 
-  test("ERR-03 GEN-04 a path behind messages that nothing answers: 404", async () => {
+  test("ERR-03 GEN-04 an unknown path below messages: 404", async () => {
     for (const path of ["/v1/messages/batches", "/v1/messages/batches/b_1/results", "/api/v1/messages"]) {
       const answer = await scene.gateway.call(tenant.key, path, { body: {} });
       expectShape(answer);
@@ -397,7 +402,7 @@ describe("refusals that have nothing to do with the body", () => {
     }
   });
 
-  test("ERR-03 GEN-05 a body over the cap: 413; one that is no JSON by its type: 415", async () => {
+  test("ERR-03 GEN-05 a body over the limit: 413; a content type other than JSON: 415", async () => {
     const post = (headers: Record<string, string>, body: string) =>
       fetch(`${scene.gateway.url}/v1/messages`, {
         method: "POST",
@@ -418,11 +423,11 @@ describe("refusals that have nothing to do with the body", () => {
 
   test("ERR-03 ERR-06 ERR-07 a provider's refusal and a provider's failure keep the shape", async () => {
     scene.at("deepinfra").next({ status: 422, json: { error: { message: "too odd" } } });
-    const odd = await scene.gateway.call(tenant.key, "/v1/messages", { body: asked() });
+    const odd = await scene.gateway.call(tenant.key, "/v1/messages", { body: requestWith() });
     expectShape(odd);
     expect([odd.status, odd.body.error.code, odd.body.error.message]).toEqual([422, "provider_error", "too odd"]);
     for (let time = 0; time < 3; time += 1) scene.at("deepinfra").next({ status: 500, json: {} });
-    const down = await scene.gateway.call(tenant.key, "/v1/messages", { body: asked() });
+    const down = await scene.gateway.call(tenant.key, "/v1/messages", { body: requestWith() });
     expectShape(down);
     expect([down.status, down.body.error.code]).toEqual([502, "upstream_error"]);
   });

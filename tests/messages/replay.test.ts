@@ -6,7 +6,7 @@ import { loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
-/** What real servers of other dialects said, as a caller of this one gets it. */
+/** Recorded responses of other dialects, as a messages caller gets them. */
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ async function replayed(dialect: Dialect, script: Script, way: Way): Promise<Jso
   return way === "streamed" ? foldMessage(answer.text) : answer.body;
 }
 
-/** The answers of a recording that came as a stream, or whole. */
+/** The streamed or the whole responses of a recording. */
 function scriptsIn(dialect: Dialect, name: string, way: Way): Script[] {
   const type = way === "streamed" ? /event-?stream/ : /json/;
   return loadExchange(`${FOLDERS[dialect]}/${name}`)
@@ -79,7 +79,7 @@ describe("recorded streams", () => {
     expect(message.content.length).toBeGreaterThan(0);
   });
 
-  test("MSG-02 thoughts and words of a recording are in blocks of their own, in order", async () => {
+  test("MSG-02 reasoning and text of a recording are in separate blocks, in order", async () => {
     const [script] = scriptsIn("D1", "deepseek-stream-reasoning", "streamed");
     const message = await replayed("D1", script ?? {}, "streamed");
     expect(message.content.map(({ type }: Json) => type)).toEqual(["thinking", "text"]);
@@ -87,7 +87,7 @@ describe("recorded streams", () => {
   });
 });
 
-describe("recorded whole answers", () => {
+describe("recorded whole responses", () => {
   test.each<[Dialect, string]>([
     ["D1", "openai-parallel-tools"],
     ["D1", "openai-json-schema"],
@@ -113,14 +113,14 @@ describe("recorded whole answers", () => {
     }
   });
 
-  test("MSG-02 written cache tokens are told beside the input, not in it", async () => {
+  test("MSG-02 cache write tokens are reported separately from input tokens", async () => {
     const [script] = scriptsIn("D1", "openai-cache-write-5.6", "whole");
     const { usage } = await replayed("D1", script ?? {}, "whole");
     expect(usage.cache_creation_input_tokens).toBeGreaterThan(0);
     expect(usage.input_tokens).toBeLessThan(usage.cache_creation_input_tokens);
   });
 
-  test("MSG-02 an answer that ran out of tokens before its first word, and one that was blocked", async () => {
+  test("MSG-02 a reply that reached its limit before the first token, and a blocked one", async () => {
     const [empty] = scriptsIn("D3", "max-tokens-empty", "whole");
     expect(await replayed("D3", empty ?? {}, "whole")).toMatchObject({ content: [], stop_reason: "max_tokens" });
     const [blocked] = scriptsIn("D3", "safety-block", "whole");

@@ -10,7 +10,7 @@ import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** The official client against simulated providers, told nothing but where the gateway is and a key. */
+/** The official client against simulated providers, configured only with the gateway's URL and a key. */
 const MODELS = ["sandbox/chat", "sandbox/gemini", "sandbox/nova", "sandbox/claude"] as const;
 
 let gateway: TestGateway;
@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Nothing is tried twice, so that an error is the first answer. */
+/** No retries, so that an error is the first response. */
 const clientOf = (auth: { authToken?: string; apiKey?: string }) =>
   new Anthropic({ baseURL: gateway.url, apiKey: null, authToken: null, maxRetries: 0, ...auth });
 
-const asked = (model: string, content = "Hello!") => ({
+const requestFor = (model: string, content = "Hello!") => ({
   model,
   max_tokens: 500,
   messages: [{ role: "user" as const, content }],
@@ -46,8 +46,8 @@ const textOf = (content: readonly { type: string }[]) =>
   content.map((block) => ("text" in block ? block.text : "")).join("");
 
 describe.each(MODELS)("%s", (model) => {
-  test("MSG-04 create: the message, its figures and the id of the request", async () => {
-    const message = await client.messages.create(asked(model));
+  test("MSG-04 create: the message, its usage and the request id", async () => {
+    const message = await client.messages.create(requestFor(model));
     expect(textOf(message.content)).toContain("You said: Hello!");
     expect(message).toMatchObject({ type: "message", role: "assistant", model, stop_reason: "end_turn" });
     expect(message._request_id).toBe(message.id);
@@ -58,7 +58,7 @@ describe.each(MODELS)("%s", (model) => {
   test("MSG-04 create with a stream: the events in their order", async () => {
     const types: string[] = [];
     let text = "";
-    for await (const event of await client.messages.create({ ...asked(model), stream: true })) {
+    for await (const event of await client.messages.create({ ...requestFor(model), stream: true })) {
       if (event.type !== "content_block_delta" && event.type !== types.at(-1)) types.push(event.type);
       if (event.type === "content_block_delta" && event.delta.type === "text_delta") text += event.delta.text;
     }
@@ -72,7 +72,7 @@ describe.each(MODELS)("%s", (model) => {
   });
 
   test("MSG-04 the stream helper: deltas, snapshot, final message", async () => {
-    const stream = client.messages.stream(asked(model));
+    const stream = client.messages.stream(requestFor(model));
     const deltas: string[] = [];
     let snapshot = "";
     stream.on("text", (delta, all) => {
@@ -87,25 +87,25 @@ describe.each(MODELS)("%s", (model) => {
     expect(message.usage.output_tokens).toBeGreaterThan(1);
   });
 
-  test("MSG-02 a stop sequence ends the text, and is named where the provider says that one did", async () => {
-    const body = { ...asked(model, "one two three"), stop_sequences: ["three"] };
-    const isTold = model === "sandbox/claude" || model === "sandbox/nova";
-    const ended = isTold ? ["stop_sequence", "three"] : ["end_turn", null];
+  test("MSG-02 a stop sequence ends the text and is named if the provider reports it", async () => {
+    const body = { ...requestFor(model, "one two three"), stop_sequences: ["three"] };
+    const isNamed = model === "sandbox/claude" || model === "sandbox/nova";
+    const ended = isNamed ? ["stop_sequence", "three"] : ["end_turn", null];
     for (const message of [await client.messages.create(body), await client.messages.stream(body).finalMessage()]) {
       expect(textOf(message.content)).toMatch(/one two $/);
       expect([message.stop_reason, message.stop_sequence]).toEqual(ended);
     }
   });
 
-  test("MSG-04 the stream helper puts a tool's input together", async () => {
-    const stream = client.messages.stream({ ...asked(model), tools: [WEATHER], tool_choice: { type: "any" } });
+  test("MSG-04 the stream helper assembles a tool's input", async () => {
+    const stream = client.messages.stream({ ...requestFor(model), tools: [WEATHER], tool_choice: { type: "any" } });
     const message = await stream.finalMessage();
     expect(message.stop_reason).toBe("tool_use");
     const call = message.content.find(({ type }) => type === "tool_use");
     expect(call).toMatchObject({ name: "get_weather", input: { city: "Paris" } });
   });
 
-  test.each(["whole", "streamed"])("MSG-04 the tool runner goes on until the model is done (%s)", async (way) => {
+  test.each(["whole", "streamed"])("MSG-04 the tool runner continues until the model is done (%s)", async (way) => {
     const cities: unknown[] = [];
     const tool = betaTool({
       name: "get_weather",
@@ -116,7 +116,7 @@ describe.each(MODELS)("%s", (model) => {
         return `sunny in ${city}`;
       },
     });
-    const params = { ...asked(model, "What does get_weather say?"), tools: [tool] };
+    const params = { ...requestFor(model, "What does get_weather say?"), tools: [tool] };
     const runner =
       way === "whole"
         ? client.beta.messages.toolRunner(params)
@@ -127,9 +127,9 @@ describe.each(MODELS)("%s", (model) => {
     expect(last.stop_reason).toBe("end_turn");
   });
 
-  test("MSG-04 thinking goes back and forth with its signature", async () => {
+  test("MSG-04 reasoning makes the round trip with its signature", async () => {
     const thinking = { type: "adaptive" as const };
-    const question = asked(model, "What does get_weather say?");
+    const question = requestFor(model, "What does get_weather say?");
     const first = await client.messages.create({ ...question, thinking, tools: [WEATHER] });
     const call = first.content.find((block) => block.type === "tool_use");
     expect(first.content.some(({ type }) => type === "thinking")).toBe(true);
@@ -150,7 +150,7 @@ describe.each(MODELS)("%s", (model) => {
 describe("keys and errors", () => {
   test("MSG-04 AUTH-01 AUTH-02 both ways to send a key", async () => {
     for (const auth of [{ authToken: gateway.key }, { apiKey: gateway.key }]) {
-      const message = await clientOf(auth).messages.create(asked("sandbox/chat"));
+      const message = await clientOf(auth).messages.create(requestFor("sandbox/chat"));
       expect(message.type).toBe("message");
     }
   });
@@ -164,14 +164,14 @@ describe("keys and errors", () => {
     return error;
   };
 
-  test("MSG-04 ERR-03 the client raises its typed errors, with our message and the id", async () => {
+  test("MSG-04 ERR-03 the client raises its typed errors, with the gateway's message and id", async () => {
     const { slug } = await gateway.tenant();
     const limited = await gateway.tenant({ key: { rpm: 1, environment: "live" } });
     await gateway.manage("PATCH", `/workspaces/${slug}/policy`, { floor: "L4" });
     const strict = await gateway.manage("POST", `/workspaces/${slug}/keys`, { name: "k", environment: "live" });
-    await clientOf({ authToken: limited.key }).messages.create(asked("sandbox/chat"));
+    await clientOf({ authToken: limited.key }).messages.create(requestFor("sandbox/chat"));
     const by = (authToken: string, model = "sandbox/chat", max_tokens = 10) =>
-      clientOf({ authToken }).messages.create({ ...asked(model), max_tokens });
+      clientOf({ authToken }).messages.create({ ...requestFor(model), max_tokens });
     const cases: [() => Promise<unknown>, abstract new (...given: never[]) => APIError, string][] = [
       [() => by("sk_svc_live_bad"), AuthenticationError, "invalid_api_key"],
       [() => by(strict.key), PermissionDeniedError, "sovereignty_floor_not_met"],
@@ -187,13 +187,13 @@ describe("keys and errors", () => {
     }
   });
 
-  test("MSG-04 ERR-02 a stream that breaks raises an error in the helper", async () => {
-    const error = await thrownBy(client.messages.stream(asked("sandbox/cut")).finalMessage());
+  test("MSG-04 ERR-02 a broken stream raises an error in the helper", async () => {
+    const error = await thrownBy(client.messages.stream(requestFor("sandbox/cut")).finalMessage());
     expect(error.message).toContain("broke before its end");
   });
 
   test("MSG-04 MSG-05 auto, and the models a key may use", async () => {
-    const message = await client.messages.create(asked("auto"));
+    const message = await client.messages.create(requestFor("auto"));
     expect(message.model).toMatch(/^sandbox\//);
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);

@@ -6,7 +6,7 @@ import { costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, type Script, sse } from "../support/upstream.ts";
 import { openMessage } from "../support/verbatim-json.ts";
 
-/** Streams of this dialect from a provider that speaks chat completions, with everything such a provider may do. */
+/** Streams of this dialect from a provider of chat completions, with every valid variation. */
 const { model } = DIALECT_SCRIPTS.D1;
 
 let scene: Scene;
@@ -37,7 +37,7 @@ const piece = (index: number, args: string, more: object = {}) => ({
   tool_calls: [{ index, ...more, function: { arguments: args, ...("id" in more ? { name: "weather" } : {}) } }],
 });
 
-test("CHAT-10 MSG-02 signs of life before the first event are comments: the first event is the message's start", async () => {
+test("CHAT-10 MSG-02 keep-alives before the first event are comments: the first event is message_start", async () => {
   const [role = "", word = ""] = chatFrames(["Hello"], {});
   const speaks = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
@@ -47,8 +47,8 @@ test("CHAT-10 MSG-02 signs of life before the first event are comments: the firs
   expect(/^event: (\w+)$/m.exec(await open.until("message_stop"))?.[1]).toBe("message_start");
 });
 
-describe("what such a provider may do", () => {
-  test("MSG-02 arguments of two calls that come mixed are two whole blocks", async () => {
+describe("variations of providers", () => {
+  test("MSG-02 interleaved arguments of two calls become two complete blocks", async () => {
     const { text } = await streamOf(
       [
         piece(0, "", { id: "call_a", type: "function" }),
@@ -73,13 +73,13 @@ describe("what such a provider may do", () => {
     expect(foldMessage(text).content.map(({ type }: Json) => type)).toEqual(["tool_use"]);
   });
 
-  test("MSG-02 the first words are not lost, and the start is told once", async () => {
+  test("MSG-02 the first text is not lost, and the start is reported once", async () => {
     const { text } = await streamOf(["Hel", "lo"]);
     expect(foldMessage(text).content).toEqual([{ type: "text", text: "Hello" }]);
     expect(text.split("event: message_start")).toHaveLength(2);
   });
 
-  test("MSG-02 the estimate at the start, the true figures at the end", async () => {
+  test("MSG-02 the estimate at the start, the actual usage at the end", async () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 7,
@@ -95,19 +95,19 @@ describe("what such a provider may do", () => {
     );
   });
 
-  test("MSG-02 a stop sequence is told where the server tells it, and null where it does not", async () => {
-    const told = [
+  test("MSG-02 a stop sequence is reported if the server reports it, and null otherwise", async () => {
+    const frames = [
       sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null }] }),
       sse({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop", stop_reason: "END" }] }),
       "data: [DONE]\n\n",
     ];
-    const known = foldMessage((await answered({ frames: told }, { stop_sequences: ["END"] })).text);
+    const known = foldMessage((await answered({ frames: frames }, { stop_sequences: ["END"] })).text);
     expect([known.stop_reason, known.stop_sequence]).toEqual(["stop_sequence", "END"]);
     const unknown = foldMessage((await answered({ frames: chatFrames(["Hi"]) }, { stop_sequences: ["END"] })).text);
     expect([unknown.stop_reason, unknown.stop_sequence]).toEqual(["end_turn", null]);
   });
 
-  test("MSG-02 a refusal of the model is text, and a refusal by its stop reason", async () => {
+  test("MSG-02 a refusal of the model is text with the stop reason refusal", async () => {
     const { text } = await streamOf([{ refusal: "I can" }, { refusal: "not." }]);
     expect(foldMessage(text)).toMatchObject({
       content: [{ type: "text", text: "I cannot." }],
@@ -117,7 +117,7 @@ describe("what such a provider may do", () => {
   });
 });
 
-describe("a stream that does not end well", () => {
+describe("a stream that fails", () => {
   const begun = chatFrames(["begun"]).slice(0, 2);
   const begunBytes = Buffer.byteLength(begun.join(""));
 
@@ -126,11 +126,11 @@ describe("a stream that does not end well", () => {
     ["ends without its end", { frames: begun }],
     ["says that it failed", { frames: [...begun, sse({ error: { message: "boom", code: 500 } })] }],
   ])(
-    "ERR-02 ERR-03 a stream that %s after its first words ends with an error event, and is not charged",
+    "ERR-02 ERR-03 a stream that %s after its first text ends with an error event and is not charged",
     async (_, script) => {
       const answer = await answered(script);
       expect(answer.status).toBe(200);
-      // Whoever is slow is sent pings meanwhile.
+      // A slow stream gets pings meanwhile.
       const events = messageEvents(answer.text).filter(({ type }) => type !== "ping");
       const id = answer.headers.get("x-svc-request-id");
       expect(events.map(({ type }) => type)).toEqual([
@@ -154,13 +154,13 @@ describe("a stream that does not end well", () => {
     },
   );
 
-  test("ERR-03 a stream that breaks before its first word is refused with a status", async () => {
+  test("ERR-03 a stream that breaks before its first text is refused with a status", async () => {
     const answer = await answered({ frames: begun.slice(0, 1) });
     expect([answer.status, answer.body.type, answer.body.error.code]).toEqual([502, "error", "upstream_error"]);
   });
 });
 
-test("MSG-02 a silent stream gets pings, again and again", async () => {
+test("MSG-02 a silent stream gets repeated pings", async () => {
   const [role = "", first = ""] = chatFrames(["Hello"]);
   scene.at("deepinfra").next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
   const open = await openMessage(scene.gateway.url, tenant.key, body);
@@ -171,7 +171,7 @@ test("MSG-02 a silent stream gets pings, again and again", async () => {
   await scene.rowsOnce(tenant, 1);
 });
 
-test("CHAT-09 BILL-02 a caller of this dialect that hangs up cancels the provider's call and pays for what it got", async () => {
+test("CHAT-09 BILL-02 a disconnect cancels the provider's call, and the caller pays for what was received", async () => {
   const words = ["These", " words", " were", " sent."];
   const frames = chatFrames(words).slice(0, words.length + 1);
   scene.at("deepinfra").next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });

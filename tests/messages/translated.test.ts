@@ -5,7 +5,7 @@ import { foldMessage } from "../support/message-stream.ts";
 import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { costNanos, openScene, type Scene } from "../support/scene.ts";
 
-/** Models that do not speak this dialect themselves: the same call shape on every other one. */
+/** Models of other dialects: the same call on each of them. */
 const DIALECTS = ["D1", "D3", "D4", "responses"] as const;
 const COLUMNS = { ...OTHERS, responses: RESPONSES_COLUMN };
 type Dialect = (typeof DIALECTS)[number];
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-const asked = (dialect: Dialect, more: Record<string, unknown> = {}) => ({
+const requestFor = (dialect: Dialect, more: Record<string, unknown> = {}) => ({
   model: COLUMNS[dialect].model,
   max_tokens: 1000,
   messages: [{ role: "user", content: "Say hello." }],
@@ -31,14 +31,14 @@ const asked = (dialect: Dialect, more: Record<string, unknown> = {}) => ({
 const post = (body: unknown, headers: Record<string, string> = {}): Promise<Called> =>
   scene.gateway.call(tenant.key, "/v1/messages", { body, headers });
 
-/** The answer to a request, once whole and once put together from its stream; they must say the same. */
-async function bothWays(dialect: Dialect, said: ModelOutput, more: Record<string, unknown> = {}): Promise<Json> {
+/** The reply to a request, whole and assembled from its stream; both must be equal. */
+async function bothWays(dialect: Dialect, output: ModelOutput, more: Record<string, unknown> = {}): Promise<Json> {
   const { provider, whole, streamed } = COLUMNS[dialect];
-  scene.at(provider).next(whole(said));
-  const answer = await post(asked(dialect, more));
+  scene.at(provider).next(whole(output));
+  const answer = await post(requestFor(dialect, more));
   expect(answer.status, answer.text).toBe(200);
-  scene.at(provider).next(streamed(said));
-  const stream = await post(asked(dialect, { ...more, stream: true }));
+  scene.at(provider).next(streamed(output));
+  const stream = await post(requestFor(dialect, { ...more, stream: true }));
   expect(stream.headers.get("content-type")).toContain("text/event-stream");
   const { id, ...folded } = foldMessage(stream.text);
   expect(id).toBe(stream.headers.get("x-svc-request-id"));
@@ -47,7 +47,7 @@ async function bothWays(dialect: Dialect, said: ModelOutput, more: Record<string
   return answer.body;
 }
 
-/** What the provider was asked, as JSON. */
+/** The request that the provider received, as JSON. */
 async function sent(
   dialect: Dialect,
   more: Record<string, unknown>,
@@ -55,7 +55,7 @@ async function sent(
 ): Promise<Json> {
   const { provider, whole } = COLUMNS[dialect];
   scene.at(provider).next(whole({ text: "Hello" }));
-  const answer = await post(asked(dialect, more), headers);
+  const answer = await post(requestFor(dialect, more), headers);
   expect(answer.status, answer.text).toBe(200);
   return scene.at(provider).requests.at(-1)?.json;
 }
@@ -68,7 +68,7 @@ const WEATHER = {
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 describe.each(DIALECTS)("%s", (dialect) => {
-  test("MSG-02 HDR-01 text: the message, its id, its figures and what it cost", async () => {
+  test("MSG-02 HDR-01 text: the message, its id, usage and cost", async () => {
     const message = await bothWays(dialect, { text: "Hello there" });
     const { provider, model } = COLUMNS[dialect];
     expect(message).toMatchObject({
@@ -88,7 +88,7 @@ describe.each(DIALECTS)("%s", (dialect) => {
     expect(message.content[0]).toEqual({ type: "text", text: "Hello there" });
   });
 
-  test("MSG-02 thinking stands in a block of its own before the text", async () => {
+  test("MSG-02 reasoning is a separate block before the text", async () => {
     const { content } = await bothWays(dialect, { thoughts: "Let me see.", text: "Hello" });
     expect(content.slice(0, 2)).toMatchObject([
       { type: "thinking", thinking: "Let me see." },
@@ -96,7 +96,7 @@ describe.each(DIALECTS)("%s", (dialect) => {
     ]);
   });
 
-  test("MSG-02 tool calls in parallel: one block each, with ids of the dialect's alphabet", async () => {
+  test("MSG-02 parallel tool calls: one block each, with ids in the dialect's alphabet", async () => {
     const calls = [
       { id: "call_a", name: "weather", input: { city: "Paris" } },
       { id: "call_b", name: "weather", input: { city: "Rome" } },
@@ -111,9 +111,9 @@ describe.each(DIALECTS)("%s", (dialect) => {
     expect(message.stop_reason).toBe("tool_use");
   });
 
-  test("MSG-02 HDR-02 the headers say who answered, in which dialect", async () => {
+  test("MSG-02 HDR-02 the headers name the provider and its dialect", async () => {
     scene.at(COLUMNS[dialect].provider).next(COLUMNS[dialect].whole({ text: "Hello" }));
-    const { headers } = await post(asked(dialect));
+    const { headers } = await post(requestFor(dialect));
     expect(headers.get("x-svc-model")).toBe(COLUMNS[dialect].model);
     expect(headers.get("x-svc-provider")).toBe(COLUMNS[dialect].provider);
     expect(headers.get("x-svc-upstream-surface")).toBe(dialect === "responses" ? "responses" : "chat");
@@ -121,11 +121,11 @@ describe.each(DIALECTS)("%s", (dialect) => {
     expect(headers.get("x-ratelimit-remaining")).not.toBeNull();
   });
 
-  test("MSG-02 PARAM-04 advisory fields and the gateway's own reach no provider, and the log names what was left out", async () => {
+  test("MSG-02 PARAM-04 advisory fields and routing hints reach no provider, and the log names dropped fields", async () => {
     const { provider, whole } = COLUMNS[dialect];
     scene.at(provider).next(whole({ text: "Hello" }));
     const answer = await post(
-      asked(dialect, {
+      requestFor(dialect, {
         metadata: { user_id: "marked-user" },
         service_tier: "auto",
         context_management: { edits: [] },
@@ -145,7 +145,7 @@ describe.each(DIALECTS)("%s", (dialect) => {
   });
 });
 
-describe("what the provider is asked", () => {
+describe("the provider's request", () => {
   const CONVERSATION = {
     system: [{ type: "text", text: "Be brief." }],
     messages: [
@@ -179,8 +179,8 @@ describe("what the provider is asked", () => {
     ["D3", '"result":"one\\n\\ntwo"'],
     ["D4", '[{"text":"one"},{"text":"two"}]'],
     ["responses", '"output":"one\\n\\ntwo"'],
-  ])("MSG-02 %s: the pieces of a tool's result stay apart", async (dialect, expected) => {
-    // A tool of the Model Context Protocol gives a list of texts, and clients put reminders of their own behind them.
+  ])("MSG-02 %s: the parts of a tool result stay separate", async (dialect, expected) => {
+    // A tool of the Model Context Protocol returns a list of texts, and clients append reminders.
     const pieces = ["one", "", "two"].map((text) => ({ type: "text", text }));
     const messages = [
       { role: "user", content: "Weather?" },
@@ -190,7 +190,7 @@ describe("what the provider is asked", () => {
     expect(JSON.stringify(await sent(dialect, { messages, tools: [WEATHER] }))).toContain(expected);
   });
 
-  test("MSG-02 chat completions: results right behind their calls, then what the user says", async () => {
+  test("MSG-02 chat completions: results right after their calls, then the user's text", async () => {
     const body = await sent("D1", CONVERSATION);
     expect(body.messages.map(({ role }: Json) => role)).toEqual([
       "system",
@@ -235,7 +235,7 @@ describe("what the provider is asked", () => {
     expect(body.toolConfig.toolChoice).toEqual({ any: {} });
   });
 
-  test.each(DIALECTS)("MSG-02 %s gets pictures, of the user and of a tool", async (dialect) => {
+  test.each(DIALECTS)("MSG-02 %s gets images, of the user and of a tool", async (dialect) => {
     const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
     const body = await sent(dialect, {
       tools: [WEATHER],
@@ -248,7 +248,7 @@ describe("what the provider is asked", () => {
     expect(JSON.stringify(body).split(PNG)).toHaveLength(3);
   });
 
-  test("MSG-02 numbers in the arguments of earlier calls go on as they were written", async () => {
+  test("MSG-02 numbers in the arguments of earlier calls are forwarded unchanged", async () => {
     const input = '{"id":12345678901234567890,"x":1.0,"y":1e3,"z":2}';
     const messages = `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"weather","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]`;
     scene.at("deepinfra").next(COLUMNS.D1.whole({ text: "Hello" }));
@@ -258,7 +258,7 @@ describe("what the provider is asked", () => {
     expect(body.messages[1].tool_calls[0].function.arguments).toBe(input);
   });
 
-  test.each(DIALECTS)("MSG-02 %s: every result stands behind its own call, over several rounds", async (dialect) => {
+  test.each(DIALECTS)("MSG-02 %s: every result follows its own call, over several rounds", async (dialect) => {
     const rounds = ["one", "two"].flatMap((of) => [
       { role: "assistant", content: [{ type: "tool_use", id: of, name: "weather", input: { city: `call-${of}` } }] },
       { role: "user", content: [{ type: "tool_result", tool_use_id: of, content: `result-${of}` }] },
@@ -268,7 +268,7 @@ describe("what the provider is asked", () => {
     expect(text.match(/(call|result)-(one|two)/g)).toEqual(["call-one", "result-one", "call-two", "result-two"]);
   });
 
-  test("MSG-02 one call at a time is said where there is a word for it, and held everywhere", async () => {
+  test("MSG-02 disabled parallel calls are sent where supported, and enforced everywhere", async () => {
     const more = { tools: [WEATHER], tool_choice: { type: "auto", disable_parallel_tool_use: true } };
     expect(await sent("D1", more)).toMatchObject({ parallel_tool_calls: false, tool_choice: "auto" });
     const calls = ["Paris", "Rome"].map((city) => ({ id: `call_${city}`, name: "weather", input: { city } }));
@@ -279,7 +279,7 @@ describe("what the provider is asked", () => {
     }
   });
 
-  test("MSG-02 a schema for the answer, and how hard to think", async () => {
+  test("MSG-02 an output schema and an effort", async () => {
     const schema = {
       type: "object",
       properties: { a: { type: "string" } },
@@ -297,10 +297,10 @@ describe("what the provider is asked", () => {
     expect(gemini.generationConfig.thinkingConfig.includeThoughts).toBe(true);
   });
 
-  test("MSG-02 a model that cannot be told not to think is asked all the same", async () => {
+  test("MSG-02 a model whose reasoning cannot be turned off is still called", async () => {
     const always = "google/gemini-2.5-pro";
     scene.at("google-ai-studio").next(COLUMNS.D3.whole({ text: "Hello" }));
-    const answer = await post(asked("D3", { model: always, thinking: { type: "disabled" } }));
+    const answer = await post(requestFor("D3", { model: always, thinking: { type: "disabled" } }));
     expect(answer.status, answer.text).toBe(200);
     expect((await scene.row(answer.body.id)).attempts[0].reason).toContain("left out: thinking");
     const off = await sent("D3", { thinking: { type: "disabled" } });
@@ -308,8 +308,8 @@ describe("what the provider is asked", () => {
   });
 });
 
-describe("seals of another family", () => {
-  test("MSG-02 a signature on a tool call comes back to the provider that gave it, through a caller of this dialect", async () => {
+describe("foreign signatures", () => {
+  test("MSG-02 a tool call's signature is returned to its provider through a messages caller", async () => {
     const model = "google/gemini-3-flash-preview";
     const part = { functionCall: { id: "c1", name: "weather", args: { city: "Paris" } }, thoughtSignature: "c2VhbA==" };
     scene.at("google-ai-studio").next({
@@ -342,7 +342,7 @@ describe("seals of another family", () => {
 });
 
 describe("auto", () => {
-  test("MSG-05 auto picks a model that can take the request, and says which", async () => {
+  test("MSG-05 auto picks a model that can serve the request and names it", async () => {
     for (const dialect of DIALECTS)
       scene.at(COLUMNS[dialect].provider).always(COLUMNS[dialect].whole({ text: "Hello" }));
     const answer = await post({ model: "auto", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] });
@@ -352,21 +352,21 @@ describe("auto", () => {
     expect((await scene.row(answer.body.id)).decision.candidates.length).toBeGreaterThan(1);
   });
 
-  test.each(DIALECTS)("MSG-05 a router of one's own asks a model of %s, whole and in a stream", async (dialect) => {
+  test.each(DIALECTS)("MSG-05 a workspace's router picks a model of %s, whole and in a stream", async (dialect) => {
     const { provider, model, whole, streamed } = COLUMNS[dialect];
     const name = `@${tenant.slug}/mine`;
     await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/mine`, { models: [model] });
     scene.at(provider).next(whole({ text: "Hello." }));
-    const answer = await post(asked(dialect, { model: name }));
+    const answer = await post(requestFor(dialect, { model: name }));
     scene.at(provider).next(streamed({ text: "Hello." }));
-    const stream = await post(asked(dialect, { model: name, stream: true }));
+    const stream = await post(requestFor(dialect, { model: name, stream: true }));
     for (const { headers } of [answer, stream])
       expect([headers.get("x-svc-router"), headers.get("x-svc-model")]).toEqual([name, model]);
     for (const message of [answer.body, foldMessage(stream.text)])
       expect([message.model, message.content[0]]).toMatchObject([model, { type: "text", text: "Hello." }]);
   });
 
-  test("MSG-05 a router that does not exist is not found, in this dialect's shape", async () => {
+  test("MSG-05 a missing router is not found, in this dialect's envelope", async () => {
     const answer = await post({ model: "@team/none", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] });
     expect([answer.status, answer.body.type, answer.body.error.code]).toEqual([404, "error", "router_not_found"]);
   });

@@ -30,7 +30,7 @@ const ask = (body: unknown, headers: Record<string, string> = {}) =>
 const floor = (level: string) => scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: level });
 const received = () => scene.at("aws-bedrock").requests.at(-1);
 const framesIn = (stream: Buffer) => new SseReader(1 << 24).push(stream);
-/** The same events as Bedrock sends them, the last one with figures of its own. */
+/** The same events as Bedrock sends them, the last one with Bedrock's own metrics. */
 function packed(stream: Buffer): Buffer {
   const metrics = { inputTokenCount: 1, outputTokenCount: 2, invocationLatency: 3, firstByteLatency: 4 };
   return Buffer.concat(
@@ -68,7 +68,7 @@ const USAGE = {
 describe("under a floor of L1", () => {
   beforeEach(() => floor("L1"));
 
-  test("MSG-01 POL-02 a whole answer: native body in the path of the model, the answer's bytes but for the id", async () => {
+  test("MSG-01 POL-02 a whole reply: native body, the model in the path, the reply unchanged except for the id", async () => {
     const before = scene.at("anthropic").requests.length;
     const answer = ` ${JSON.stringify(messageJson(CONTENT, { usage: USAGE, novel: null }), null, 1)}`;
     scene.at("aws-bedrock").next({ body: answer, headers: { "content-type": "application/json" } });
@@ -90,7 +90,7 @@ describe("under a floor of L1", () => {
     expect(scene.at("anthropic").requests).toHaveLength(before);
   });
 
-  test.each([1, 7, 100, 100_000])("MSG-01 a stream in pieces of %i bytes: the events of the dialect", async (size) => {
+  test.each([1, 7, 100, 100_000])("MSG-01 a stream in chunks of %i bytes: the events of the dialect", async (size) => {
     const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 5);
     const bytes = packed(source);
     const frames = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
@@ -106,7 +106,7 @@ describe("under a floor of L1", () => {
     expect(text).not.toContain("invocationMetrics");
   });
 
-  test("MSG-01 betas stand in the body, without those that Bedrock does not take; the log says what was left out", async () => {
+  test("MSG-01 betas are in the body, without those that Bedrock does not take; the log names dropped ones", async () => {
     scene.at("aws-bedrock").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const { headers } = await ask(
       { model: MODEL, max_tokens: 5, messages: HELLO, tags: { team: "x" } },
@@ -128,7 +128,7 @@ describe("under a floor of L1", () => {
     );
   });
 
-  test("MSG-01 hints that Bedrock does not know are left out, or told by their beta; what is data stays as it is", async () => {
+  test("MSG-01 hints that Bedrock does not know are dropped or sent as a beta; data stays unchanged", async () => {
     const mark = { type: "ephemeral", ttl: "1h" };
     const scoped = { ...mark, scope: "global" };
     const tool = { name: "f", input_schema: { type: "object", properties: { scope: { const: 1 } } } };
@@ -164,29 +164,26 @@ describe("under a floor of L1", () => {
     expect(row.attempts[0].reason).not.toContain("eager");
   });
 
-  test.each([false, true])(
-    "BILL-05 the figures of the answer are billed at Bedrock's prices (stream: %s)",
-    async (stream) => {
-      const message = messageJson([{ type: "text", text: "Hello" }], { usage: USAGE });
-      scene
-        .at("aws-bedrock")
-        .next(stream ? { headers: BINARY, body: packed(messageStream(message, 3)) } : { json: message });
-      const { headers } = await ask({ model: MODEL, max_tokens: 64, stream, messages: HELLO });
-      const row = await scene.row(headers.get("x-svc-request-id") ?? "");
-      expect(row).toMatchObject({ provider: "aws-bedrock", surface: "messages", level: "L1" });
-      expect(row.usage).toMatchObject({
-        input_tokens: 200,
-        cached_tokens: 40,
-        cache_write_tokens: 60,
-        output_tokens: 33,
-      });
-      expect(nanosOf(row.cost)).toBe(
-        costNanos("aws-bedrock", { input: 200, cached: 40, written: 60, output: 33 }, "EUR", MODEL),
-      );
-    },
-  );
+  test.each([false, true])("BILL-05 the reply's usage is billed at Bedrock's prices (stream: %s)", async (stream) => {
+    const message = messageJson([{ type: "text", text: "Hello" }], { usage: USAGE });
+    scene
+      .at("aws-bedrock")
+      .next(stream ? { headers: BINARY, body: packed(messageStream(message, 3)) } : { json: message });
+    const { headers } = await ask({ model: MODEL, max_tokens: 64, stream, messages: HELLO });
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(row).toMatchObject({ provider: "aws-bedrock", surface: "messages", level: "L1" });
+    expect(row.usage).toMatchObject({
+      input_tokens: 200,
+      cached_tokens: 40,
+      cache_write_tokens: 60,
+      output_tokens: 33,
+    });
+    expect(nanosOf(row.cost)).toBe(
+      costNanos("aws-bedrock", { input: 200, cached: 40, written: 60, output: 33 }, "EUR", MODEL),
+    );
+  });
 
-  test.each([false, true])("BILL-02 BILL-05 a compaction is billed beside them (stream: %s)", async (stream) => {
+  test.each([false, true])("BILL-02 BILL-05 a compaction is billed in addition (stream: %s)", async (stream) => {
     const compaction = { type: "compaction", input_tokens: 1000, output_tokens: 300, cache_read_input_tokens: 500 };
     const usage = { ...USAGE, iterations: [compaction, { type: "message", ...USAGE }] };
     const message = messageJson([{ type: "text", text: "Hello" }], { usage });
@@ -214,7 +211,7 @@ describe("under a floor of L1", () => {
     expect(answer.text).not.toContain("123456789012");
   });
 
-  test("ERR-02 an exception before the first words has its status, one behind them ends the stream", async () => {
+  test("ERR-02 an exception before the first content has its status, a later one ends the stream", async () => {
     const throttled = exceptionBytes("throttlingException", { message: "slow down" });
     scene.at("aws-bedrock").next({ headers: BINARY, body: throttled });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).status).toBe(429);
@@ -231,7 +228,7 @@ describe("under a floor of L1", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("MSG-01 a damaged or truncated stream is no answer", async () => {
+  test("MSG-01 a damaged or truncated stream is an invalid response", async () => {
     const source = packed(messageStream(messageJson([{ type: "text", text: "Hello" }]), 2));
     scene.at("aws-bedrock").next({ headers: BINARY, body: source.subarray(0, 30) });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).status).toBe(502);
@@ -248,7 +245,7 @@ describe("under a floor of L1", () => {
     ["unmodeled-error", 502],
     ["first-frame-validation", 400],
     ["midstream-throttling", 429],
-  ])("ERR-02 invented trouble of Bedrock streams: %s", async (name, shownStatus) => {
+  ])("ERR-02 failures of Bedrock streams: %s", async (name, shownStatus) => {
     const { response }: Json = JSON.parse(loadBytes(`synthetic/bedrock-${name}.json`).toString());
     scene.at("aws-bedrock").next({ headers: BINARY, body: Buffer.from(response.bodyBase64, "base64") });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).status).toBe(shownStatus);
@@ -289,7 +286,7 @@ describe("from Anthropic to Bedrock", () => {
           messageEvent({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
       },
     ],
-  ])("ROUTE-04 MSG-01 %s: the caller sees one whole stream, and pays Bedrock's price", async (_, script) => {
+  ])("ROUTE-04 MSG-01 %s: the caller gets one complete stream and pays Bedrock's price", async (_, script) => {
     scene.at("anthropic").next(script);
     const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 9);
     scene.at("aws-bedrock").next({ headers: BINARY, body: packed(source) });
@@ -331,7 +328,7 @@ test("MSG-01 a key pair signs InvokeModel as it signs Converse", async () => {
 });
 
 test("MSG-01 Bedrock sends no pings, so the gateway does", async () => {
-  // A scene of its own: pings would come between the bytes that other tests compare.
+  // A separate scene: pings would interleave with bytes that other tests compare.
   const silent = await openScene(["aws-bedrock"], { GATEWAY_KEEP_ALIVE_MS: "100" });
   const caller = await silent.gateway.tenant();
   const head = Buffer.concat([

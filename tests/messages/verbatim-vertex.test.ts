@@ -8,7 +8,7 @@ import { messageJson, messageStream } from "../support/messages.ts";
 import { contentOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-/** Claude on Vertex: the same bodies through rawPredict, for both ways in. */
+/** Claude on Vertex: the same bodies through rawPredict, for messages and chat callers. */
 const MODEL = "anthropic/claude-sonnet-5-5";
 const PLACE = "/v1/projects/my-project/locations/eu/publishers/anthropic/models";
 const HELLO = [{ role: "user", content: "Hello" }];
@@ -57,7 +57,7 @@ describe("Claude on Vertex", () => {
 
   const received = () => vertex.requests.at(-1);
 
-  test("MSG-01 the body goes to rawPredict with its own version, the model in the path, betas filtered in their header", async () => {
+  test("MSG-01 the body is sent to rawPredict with Vertex's version, the model in the path, filtered betas in the header", async () => {
     const text = `{"model":"${MODEL}", "max_tokens":5,"messages":[{"role":"user","content":"Caf\\u00e9"}],"novel":1.0}`;
     const { status, body, headers } = await gateway.call(key, "/v1/messages", {
       body: text,
@@ -76,20 +76,20 @@ describe("Claude on Vertex", () => {
     expect(headers.get("x-svc-provider")).toBe("google-vertex");
   });
 
-  test("MSG-01 hints about caches that it does not know are left out, on the way to a count too", async () => {
-    const said = { max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
+  test("MSG-01 unknown cache hints are dropped, also for token counts", async () => {
+    const base = { max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
     const system = (cache_control: object) => [{ type: "text", text: "Be brief.", cache_control }];
     const mark = { type: "ephemeral" };
-    const asked = { model: MODEL, ...said, system: system({ ...mark, scope: "global" }), cache_control: mark };
+    const request = { model: MODEL, ...base, system: system({ ...mark, scope: "global" }), cache_control: mark };
     const beta = { "anthropic-beta": "prompt-caching-scope-2026-01-05" };
     for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
-      await gateway.call(key, path, { body: asked, headers: beta });
-      expect(received()?.json).toMatchObject({ messages: said.messages, system: system(mark) });
+      await gateway.call(key, path, { body: request, headers: beta });
+      expect(received()?.json).toMatchObject({ messages: base.messages, system: system(mark) });
       expect(received()?.json).not.toHaveProperty("cache_control");
     }
   });
 
-  test("MSG-01 a stream goes to streamRawPredict and comes back as it is", async () => {
+  test("MSG-01 a stream uses streamRawPredict and is returned unchanged", async () => {
     const source = messageStream(ANSWER, 3);
     vertex.next({ headers: EVENTS, body: source });
     const { text, headers } = await gateway.call(key, "/v1/messages", {
@@ -100,7 +100,7 @@ describe("Claude on Vertex", () => {
     expect(text).toBe(source.toString().replace("msg_1", headers.get("x-svc-request-id") ?? ""));
   });
 
-  test("CHAT-01 chat completions take the same door", async () => {
+  test("CHAT-01 chat completions use the same URL", async () => {
     const whole = await gateway.call(key, "/v1/chat/completions", { body: { model: MODEL, messages: HELLO } });
     expect(whole.body.choices[0].message.content).toBe("Hello there");
     expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:rawPredict`);
@@ -116,7 +116,7 @@ describe("Claude on Vertex", () => {
     expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:streamRawPredict`);
   });
 
-  test("MSG-03 tokens are counted at the one place for all models", async () => {
+  test("MSG-03 tokens are counted at the shared URL for all models", async () => {
     vertex.next({ json: { input_tokens: 14 } });
     const { body } = await gateway.call(key, "/v1/messages/count_tokens", { body: { model: MODEL, messages: HELLO } });
     expect(body).toEqual({ input_tokens: 14 });
@@ -135,7 +135,7 @@ describe("Claude on Vertex", () => {
       "max_tokens: too large",
     ],
     ["Google's", [{ error: { code: 400, message: "Bad body", status: "INVALID_ARGUMENT" } }], "Bad body"],
-  ])("ERR-06 a refusal in %s words is passed on", async (_, json, message) => {
+  ])("ERR-06 a refusal in %s format is passed on", async (_, json, message) => {
     for (const where of ["/v1/messages", "/v1/chat/completions"]) {
       vertex.next({ status: 400, json });
       const { status, body } = await gateway.call(key, where, {

@@ -9,7 +9,7 @@ import { loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay
 import { costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { openMessage, unknownMembers } from "../support/verbatim-json.ts";
 
-/** Claude models over the messages API: what goes in comes out at the other side, both ways. */
+/** Claude models over the messages API: requests and replies are forwarded unchanged. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const UPSTREAM_MODEL = "claude-sonnet-4-5";
 const HELLO = [{ role: "user", content: "Hello" }];
@@ -34,7 +34,7 @@ const received = () => scene.at("anthropic").requests.at(-1);
 const ownId = (text: string, id: string | null) => text.replace(/"id": ?"msg_[^"]*"/, `"id":"${id}"`);
 
 describe("the request", () => {
-  test("MSG-01 every byte of a body reaches the provider but for the model and what is said to the gateway", async () => {
+  test("MSG-01 every byte of a body reaches the provider except the model and routing hints", async () => {
     await fc.assert(
       fc.asyncProperty(unknownMembers, fc.nat(3), async (unknown, at) => {
         const known = [
@@ -52,7 +52,7 @@ describe("the request", () => {
     );
   });
 
-  test("MSG-01 thoughts that the gateway wrote for another model stay behind; the provider's own go back untouched", async () => {
+  test("MSG-01 foreign reasoning is dropped; the provider's own is sent back unchanged", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const own = { type: "thinking", thinking: "mine", signature: "c2lnbmVk" };
     const kept = [
@@ -88,7 +88,7 @@ describe("the request", () => {
     });
   });
 
-  test("MSG-01 what is left of such a conversation keeps its numbers, and the log says what was left out", async () => {
+  test("MSG-01 the rest of such a conversation keeps its numbers, and the log names what was dropped", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const input = '{"id":12345678901234567890,"x":1.0}';
     const text = `{"model":"${MODEL}","max_tokens":5,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":""},{"type":"tool_use","id":"a","name":"f","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`;
@@ -101,7 +101,7 @@ describe("the request", () => {
     expect(attempts[0].reason).toContain("thoughts of other models");
   });
 
-  test("MSG-01 a null stays as it was sent; the gateway's own fields are taken out", async () => {
+  test("MSG-01 a null stays as sent; routing hints are removed", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const text = `{"session_id":"s","model":"${MODEL}","max_tokens":5,"temperature":null,"cost_tier":"low","messages":[{"role":"user","content":"x"}],"remaining_turns":3}`;
     expect((await ask(text)).status).toBe(200);
@@ -142,7 +142,7 @@ describe("the request", () => {
     });
   });
 
-  test("MSG-01 thinking, tools of the provider, mid-conversation system and cache marks are its business", async () => {
+  test("MSG-01 thinking, provider tools, mid-conversation system and cache marks are left to the provider", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const body = {
       model: MODEL,
@@ -177,8 +177,8 @@ describe("the request", () => {
   });
 });
 
-describe("the answer", () => {
-  test("MSG-01 a whole answer is the provider's, byte by byte, but for the id", async () => {
+describe("the reply", () => {
+  test("MSG-01 a whole reply is the provider's, byte for byte, except for the id", async () => {
     await fc.assert(
       fc.asyncProperty(unknownMembers, async (unknown) => {
         const text = `{"model":"claude-x", "id" : "msg_up" ,"type":"message","role":"assistant","content":[{"type":"text","text":"\\u00e9"}],${[...unknown, '"usage":{"input_tokens":3,"output_tokens":2}'].join(", ")} }\n`;
@@ -193,7 +193,7 @@ describe("the answer", () => {
   });
 
   test.each([1, 3, 64, 4096])(
-    "MSG-01 a stream in pieces of %i bytes is the provider's but for the id",
+    "MSG-01 a stream in chunks of %i bytes is the provider's except for the id",
     async (size) => {
       const source = messageStream(
         messageJson([
@@ -214,7 +214,7 @@ describe("the answer", () => {
     },
   );
 
-  test("MSG-01 the provider's own limits and ids are not told", async () => {
+  test("MSG-01 the provider's own limits and ids are not shown", async () => {
     scene.at("anthropic").next({
       headers: {
         "anthropic-ratelimit-tokens-remaining": "1",
@@ -231,7 +231,7 @@ describe("the answer", () => {
   });
 });
 
-describe("the books", () => {
+describe("billing", () => {
   const USAGE = {
     input_tokens: 100,
     cache_read_input_tokens: 1000,
@@ -241,7 +241,7 @@ describe("the books", () => {
     output_tokens_details: { thinking_tokens: 50 },
   };
   test.each([false, true])(
-    "BILL-05 what the provider reports is billed, with cache reads, writes of five minutes and of an hour (stream: %s)",
+    "BILL-05 reported usage is billed, with cache reads and five-minute and one-hour writes (stream: %s)",
     async (stream) => {
       const message = messageJson([{ type: "text", text: "Hello there" }], { usage: USAGE });
       scene.at("anthropic").next(stream ? { headers: EVENTS, body: messageStream(message, 5) } : { json: message });
@@ -269,7 +269,7 @@ describe("the books", () => {
     },
   );
 
-  test("CHAT-09 BILL-02 a caller that hangs up cancels the provider's call and pays for what came", async () => {
+  test("CHAT-09 BILL-02 a disconnect cancels the provider's call, and the caller pays for what arrived", async () => {
     const spoken = [
       messageEvent({
         type: "message_start",
@@ -298,12 +298,12 @@ describe("the books", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe("failures", () => {
   test.each([
     [400, "invalid_request_error", "prompt is too long: 210345 tokens > 200000 maximum"],
     [413, "request_too_large", "Request exceeds the maximum size"],
     [400, "invalid_request_error", "messages.3: `tool_use` ids were found without `tool_result` blocks"],
-  ])("MSG-01 ERR-03 ERR-06 %i %s: the provider's own words", async (status, type, message) => {
+  ])("MSG-01 ERR-03 ERR-06 %i %s: the provider's own message", async (status, type, message) => {
     const before = scene.at("aws-bedrock").requests.length;
     scene.at("anthropic").next({ status, json: { type: "error", error: { type, message }, request_id: "req_up" } });
     const answer = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
@@ -318,7 +318,7 @@ describe("what goes wrong", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("MSG-01 a body of any length is judged by the provider, not by the gateway's own count", async () => {
+  test("MSG-01 a body of any length is judged by the provider, not by the gateway's count", async () => {
     const message = "prompt is too long: 1300000 tokens > 200000 maximum";
     scene
       .at("anthropic")
@@ -350,7 +350,7 @@ describe("what goes wrong", () => {
           messageEvent({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
       },
     ],
-  ])("ROUTE-04 overloaded %s: the next endpoint is asked, and nothing of the first is seen", async (_, script) => {
+  ])("ROUTE-04 overloaded %s: the next endpoint is called, and nothing of the first is shown", async (_, script) => {
     scene.at("anthropic").next(script);
     scene.at("aws-bedrock").next({ status: 503, json: { message: "busy" } });
     const answer = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
@@ -359,7 +359,7 @@ describe("what goes wrong", () => {
     expect(scene.at("aws-bedrock").requests.at(-1)?.path).toMatch(/\/invoke-with-response-stream$/);
   });
 
-  test("ERR-02 an error after the first words ends the stream with an error event, and is not billed", async () => {
+  test("ERR-02 an error after the first content ends the stream with an error event and is not billed", async () => {
     const bytes = loadBytes("synthetic/anthropic-midstream-overloaded.sse.txt");
     scene.at("anthropic").next({ headers: EVENTS, body: bytes });
     const { text, status, headers } = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
@@ -375,7 +375,7 @@ describe("what goes wrong", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("MSG-01 a stream that ends without its last event is no whole answer", async () => {
+  test("MSG-01 a stream without its last event is incomplete", async () => {
     const cut = messageStream(messageJson([{ type: "text", text: "Hello" }]), 2)
       .toString()
       .split("event: message_delta")[0];
@@ -402,7 +402,7 @@ describe("recorded traffic", () => {
     "tool-choice-named",
     "web-search",
   ];
-  test.each(RECORDINGS)("MSG-01 BILL-05 %s: request and answer are the recorded ones", async (name) => {
+  test.each(RECORDINGS)("MSG-01 BILL-05 %s: request and reply equal the recording", async (name) => {
     for (const recorded of loadExchange(`d2-anthropic-messages/${name}`).interactions) {
       scene.at("anthropic").next(scriptOf(recorded));
       const sent: Json = recorded.request.json;
@@ -421,7 +421,7 @@ describe("recorded traffic", () => {
   const beta = (headers: Readonly<Record<string, string>>): Record<string, string> =>
     headers["anthropic-beta"] === undefined ? {} : { "anthropic-beta": headers["anthropic-beta"] };
 
-  test("MSG-01 a recorded refusal, kept without the names of its events, comes with them", async () => {
+  test("MSG-01 a refusal recorded without event names is sent with them", async () => {
     const body = loadChunks("d2-anthropic-messages/refusal", "no_marker");
     scene.at("anthropic").next({ headers: EVENTS, body });
     const { text, headers } = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
@@ -433,7 +433,7 @@ describe("recorded traffic", () => {
     expect(text).toContain('"stop_reason":"refusal"');
   });
 
-  test("ERR-06 a recorded failure of the operator's key is not the caller's business", async () => {
+  test("ERR-06 a recorded failure of the operator's key is not shown to the caller", async () => {
     const [recorded] = loadExchange("d2-anthropic-messages/err-401").interactions;
     if (recorded === undefined) throw new Error("the recording is empty");
     scene.at("anthropic").next(scriptOf(recorded));
@@ -461,8 +461,8 @@ test("MSG-04 the official SDK streams through the gateway: text, tool input and 
   expect(final.id).toMatch(/^msg_/);
 });
 
-test("MSG-01 pings come on while a model thinks in silence", async () => {
-  // A scene of its own: pings would come between the bytes that other tests compare.
+test("MSG-01 pings continue while a model reasons silently", async () => {
+  // A separate scene: pings would interleave with bytes that other tests compare.
   const silent = await openScene(["anthropic"], { GATEWAY_KEEP_ALIVE_MS: "100" });
   const caller = await silent.gateway.tenant();
   const head = [

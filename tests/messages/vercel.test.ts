@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** The Vercel AI SDK with its provider of this dialect, whose base address ends in /v1. */
+/** The Vercel AI SDK with its provider of this dialect, whose base URL ends in /v1. */
 const MODELS = ["sandbox/chat", "sandbox/gemini", "sandbox/nova", "sandbox/claude"] as const;
 
 let gateway: TestGateway;
@@ -22,7 +22,7 @@ const weather = tool({
 });
 
 describe.each(MODELS)("%s", (model) => {
-  test("MSG-04 generateText: words and usage", async () => {
+  test("MSG-04 generateText: text and usage", async () => {
     const { text, usage, finishReason } = await generateText({
       model: provider()(model),
       prompt: "hello",
@@ -34,7 +34,7 @@ describe.each(MODELS)("%s", (model) => {
     expect(usage.outputTokens).toBeGreaterThan(0);
   });
 
-  test("MSG-04 streamText: the same words in pieces", async () => {
+  test("MSG-04 streamText: the same text in chunks", async () => {
     const { textStream, usage } = streamText({ model: provider()(model), prompt: "hello", maxOutputTokens: 500 });
     const pieces: string[] = [];
     for await (const piece of textStream) pieces.push(piece);
@@ -43,24 +43,24 @@ describe.each(MODELS)("%s", (model) => {
     expect((await usage).outputTokens).toBeGreaterThan(1);
   });
 
-  test("MSG-04 a tool is called and its result is the answer, whole and streamed", async () => {
-    const asked = {
+  test("MSG-04 a tool is called and its result is in the reply, whole and streamed", async () => {
+    const options = {
       model: provider()(model),
       prompt: "get_weather please",
       maxOutputTokens: 500,
       tools: { get_weather: weather },
       stopWhen: stepCountIs(3),
     };
-    const { text, steps } = await generateText(asked);
+    const { text, steps } = await generateText(options);
     expect(steps).toHaveLength(2);
     expect(text).toContain("sunny in ");
-    const streamed = streamText(asked);
+    const streamed = streamText(options);
     expect(await streamed.text).toContain("sunny in ");
     expect(await streamed.steps).toHaveLength(2);
   });
 });
 
-test("MSG-04 an answer that follows a schema", async () => {
+test("MSG-04 a reply that follows a schema", async () => {
   const schema = z.object({ name: z.string(), age: z.number() });
   const { output } = await generateText({
     model: provider()("sandbox/chat"),
@@ -71,7 +71,7 @@ test("MSG-04 an answer that follows a schema", async () => {
   expect(schema.safeParse(output).success).toBe(true);
 });
 
-test("MSG-04 ERR-03 an error keeps its status and its sentence", async () => {
+test("MSG-04 ERR-03 an error keeps its status and message", async () => {
   const call = generateText({
     model: provider("sk_svc_live_bad")("sandbox/chat"),
     prompt: "hello",

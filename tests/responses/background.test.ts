@@ -31,7 +31,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     openResponse(scene.gateway.url, tenant.key, {
       path: `/v1/responses/${id}?stream=true${after === undefined ? "" : `&starting_after=${after}`}`,
     });
-  test("RESP-04 it is queued at once, worked on without its caller, completed and billed once", async () => {
+  test("RESP-04 it is queued at once, runs without its caller, completes and is billed once", async () => {
     const held = gate();
     upstream().next((received) => ({ ...answer(way, received.json), gate: held.closed }));
     const made = await caller.post({ background: true });
@@ -54,7 +54,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect((await caller.post({ previous_response_id: id })).status).toBe(200);
   });
 
-  test("RESP-04 streamed: queued comes after created, numbers have no gap, and it can be read again from anywhere", async () => {
+  test("RESP-04 streamed: queued follows created, sequence numbers have no gap, and it can be read again from any event", async () => {
     const stream = await follow({ background: true, stream: true });
     expect(await stream.over).toBe("whole");
     const events = eventsIn(stream.text);
@@ -77,7 +77,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     }
   });
 
-  test("RESP-04 who hangs up stops nothing, and who comes back hears the rest as it comes", async () => {
+  test("RESP-04 a disconnect stops nothing, and a reconnecting client gets the remaining events live", async () => {
     const held = gate();
     upstream().next(pausing(way, held.closed));
     const stream = await follow({ background: true, stream: true });
@@ -99,7 +99,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 
-  test("RESP-04 cancelled: the provider is stopped, what was used is billed, and it stays cancelled", async () => {
+  test("RESP-04 cancelled: the provider is stopped, usage is billed, and it stays cancelled", async () => {
     const held = gate();
     upstream().next(pausing(way, held.closed));
     const before = upstream().requests.length;
@@ -135,7 +135,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     held.open();
   });
 
-  test("RESP-04 deleted while it is made: it stops and nothing of it is left", async () => {
+  test("RESP-04 deleted while it runs: it stops, and nothing of it is left", async () => {
     const held = gate();
     upstream().next(pausing(way, held.closed));
     const stream = await follow({ background: true, stream: true });
@@ -147,7 +147,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     held.open();
   });
 
-  test("RESP-04 ERR-02 a provider that fails: an error with the id of the request, failed with its reason, and nothing is billed", async () => {
+  test("RESP-04 ERR-02 a failing provider: an error with the request id, failed with its reason, and nothing is billed", async () => {
     upstream().next({ status: 500, json: { error: { message: "boom" } } });
     const polled = (await caller.post({ background: true })).body.id;
     const failed = await caller.once(polled, "failed");
@@ -169,7 +169,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("RESP-04 a stream that breaks: failed, with the events there were", async () => {
+  test("RESP-04 a broken stream: failed, with the events so far", async () => {
     const frames = framesOf(way, ["Hello", " there"]);
     const after = Buffer.byteLength(frames.slice(0, frames.findIndex((frame) => frame.includes("Hello")) + 1).join(""));
     upstream().next({ frames, end: { is: "cut", after } });
@@ -182,7 +182,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("RESP-04 what would be refused is refused at once, and leaves nothing", async () => {
+  test("RESP-04 an invalid request is refused at once and leaves nothing", async () => {
     const bare = await scene.gateway.tenant({ credit: "0" });
     const poor = await callerWith(scene.gateway, bare.key).post({ background: true });
     expect([poor.status, poor.body.error.code]).toEqual([402, "insufficient_credits"]);
@@ -194,7 +194,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
       expect((await scene.gateway.manage("GET", `/workspaces/${slug}/responses`)).data).toEqual([]);
   });
 
-  test("RESP-04 so many at the same time in a workspace and in all, and the limit is named", async () => {
+  test("RESP-04 the number of concurrent runs is limited per workspace and in total, and the limit is named", async () => {
     const held = gate();
     upstream().always(() => ({ gate: held.closed }));
     const ids = [(await caller.post({ background: true })).body.id, (await caller.post({ background: true })).body.id];
@@ -222,14 +222,14 @@ function answer(way: Way, json: unknown) {
   return script(received);
 }
 
-/** The first word, and the rest once the gate is open. */
+/** The first token, and the rest once the gate opens. */
 function pausing(way: Way, closed: Promise<void>): Script {
   const frames = framesOf(way, ["Hello", " there"]);
   const cut = frames.findIndex((frame) => frame.includes("Hello")) + 1;
   return { frames: [...frames.slice(0, cut), { data: frames.slice(cut).join(""), afterMs: 0, gate: closed }] };
 }
 
-test("RESP-04 BILL-09 cancelled after the model's last word: it is completed, and log and replay say so", async () => {
+test("RESP-04 BILL-09 cancelled after the model's last token: it is completed, and log and replay agree", async () => {
   const scene = await openScene([WAYS.translated]);
   try {
     const tenant = await scene.gateway.tenant();
@@ -244,7 +244,7 @@ test("RESP-04 BILL-09 cancelled after the model's last word: it is completed, an
     await stream.until(" there");
     const { id } = eventsIn(stream.text)[0].response;
     const cancelling = callerWith(scene.gateway, tenant.key).cancel(id);
-    // A part of the time for which figures are waited for.
+    // A part of the time that the gateway waits for usage.
     await sleep(200);
     held.open();
     expect((await cancelling).body.status).toBe("completed");
@@ -257,7 +257,7 @@ test("RESP-04 BILL-09 cancelled after the model's last word: it is completed, an
   }
 });
 
-test("BILL-02 RESP-04 an answer larger than the gateway keeps is ended by it: failed, and not charged", async () => {
+test("BILL-02 RESP-04 a reply above the size limit is ended by the gateway: failed and not charged", async () => {
   const scene = await openScene([WAYS.translated]);
   try {
     const tenant = await scene.gateway.tenant();

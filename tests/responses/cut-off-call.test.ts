@@ -5,7 +5,7 @@ import { type Caller, callerWith } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
-/** An answer that its limit of tokens ended in the middle of a tool call, and the conversation that it is part of. */
+/** A reply that its token limit ended inside a tool call, and the conversation around it. */
 let scene: Scene;
 let tenant: Tenant;
 let caller: Caller;
@@ -24,7 +24,7 @@ const KEPT = `${PROBLEM} Go on from the response before, or send the conversatio
 const SENT = `${PROBLEM} Send the conversation without it.`;
 
 test.each(["D2", "D3", "D4"] as const)(
-  "RESP-02 ERR-01 going on from it on %s is refused by the name of the call, with what to do",
+  "RESP-02 ERR-01 continuing it on %s is refused by the name of the call, with the remedy",
   async (column) => {
     const { model, provider: other, whole } = DIALECT_SCRIPTS[column];
     const provider = { only: ["deepinfra"] };
@@ -44,7 +44,7 @@ test.each(["D2", "D3", "D4"] as const)(
     const sent = await scene.chat(tenant.key, { model, messages: [{ role: "user", content: "Hi" }, message] });
     const param = "messages.1.tool_calls.0.function.arguments";
     expect(sent.body.error).toMatchObject({ code: "invalid_value", message: `${param}: ${SENT}`, param });
-    // Whoever sends the items has no response before, though the format has such.
+    // A caller that sends the items has no previous response, although the format has one.
     const input = [{ role: "user", content: "Hi" }, ...cut.body.output];
     const items = await caller.post({ model, tools, input });
     expect(items.body.error).toMatchObject({ message: `input.1.arguments: ${SENT}`, param: "input.1.arguments" });

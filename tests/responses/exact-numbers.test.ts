@@ -12,9 +12,9 @@ const TOOLS = [{ type: "function", name: "f", parameters: { type: "object", prop
 const TEXT = {
   format: { type: "json_schema", name: "a", schema: { type: "object", properties: { id: { const: EXACT } } } },
 };
-const ASKED = { model: MODEL, input: "Hi", tools: TOOLS, text: TEXT };
+const REQUEST = { model: MODEL, input: "Hi", tools: TOOLS, text: TEXT };
 
-/** The provider of the dialect itself repeats what it was asked, as the gateway does for the other one. */
+/** A provider of the dialect repeats its request, as the gateway does for the others. */
 const saying = (way: Way): ReplySource => {
   const streamed =
     way === "native" ? responseFrames(["{}"], { tools: TOOLS, text: TEXT }) : chatFrames(["{}"], { usage: "asked" });
@@ -22,7 +22,7 @@ const saying = (way: Way): ReplySource => {
   return ({ raw }) => (raw.includes('"stream":true') ? { frames: streamed } : { json: whole });
 };
 
-describe.each(["translated", "native"] as const)("%s: the schemas that a response repeats", (way) => {
+describe.each(["translated", "native"] as const)("%s: schemas repeated in a response", (way) => {
   let scene: Scene;
   let tenant: Tenant;
   let caller: Caller;
@@ -41,22 +41,22 @@ describe.each(["translated", "native"] as const)("%s: the schemas that a respons
   };
   const kept = async (id: string) => (await caller.get(id)).text;
 
-  test("RESP-01 RESP-02 RESP-03 have all digits of their numbers, in the answer and in the store", async () => {
-    const made = await caller.post(ASKED);
+  test("RESP-01 RESP-02 RESP-03 keep all digits of their numbers, in the response and in the store", async () => {
+    const made = await caller.post(REQUEST);
     expect(made.status, made.text).toBe(200);
     expectExact(made.text);
     expectExact(await kept(made.body.id));
   });
 
-  test("RESP-04 have all digits in the background, from the queue to the end", async () => {
-    const made = await caller.post({ ...ASKED, background: true });
+  test("RESP-04 keep all digits in the background, from queued to completed", async () => {
+    const made = await caller.post({ ...REQUEST, background: true });
     expectExact(made.text);
     await caller.once(made.body.id, "completed");
     expectExact(await kept(made.body.id));
   });
 
-  test("RESP-04 have all digits in every event that repeats them, also when it is read again", async () => {
-    const call = { path: "/v1/responses", body: { ...ASKED, background: true, stream: true } };
+  test("RESP-04 keep all digits in every event that repeats them, also when read again", async () => {
+    const call = { path: "/v1/responses", body: { ...REQUEST, background: true, stream: true } };
     const stream = await openResponse(scene.gateway.url, tenant.key, call);
     expect(await stream.over).toBe("whole");
     const id = /"id":"(resp_\w+)"/.exec(stream.text)?.[1] ?? "";

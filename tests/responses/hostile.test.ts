@@ -25,7 +25,7 @@ afterAll(async () => {
   await cleanUp();
 });
 
-test("BILL-02 however much of a conversation is left out, its record stays small enough for the books", async () => {
+test("BILL-02 the record stays small however much of a conversation is dropped", async () => {
   const thoughts = Array.from({ length: 5000 }, () => ({ type: "reasoning", summary: [] }));
   scene.at("ovhcloud").next({ frames: responseFrames(["Hello"]) });
   const made = await caller.post({ input: [...thoughts, { role: "user", content: "Hi" }], stream: true, store: false });
@@ -37,7 +37,7 @@ test("BILL-02 however much of a conversation is left out, its record stays small
   expect((await scene.charges(tenant)).map((charge) => charge.id)).toContain(`charge:${id}`);
 });
 
-test("BILL-02 a field of any length is told in a few words, in refusals and in records", async () => {
+test("BILL-02 a field name of any length is shortened in refusals and records", async () => {
   const name = "f".repeat(1_000_000);
   const refused = await caller.post({ model: "anthropic/claude-opus-4-5", [name]: 1 });
   expect(refused.status).toBe(400);
@@ -46,7 +46,7 @@ test("BILL-02 a field of any length is told in a few words, in refusals and in r
   expect(JSON.stringify(row).length).toBeLessThan(100_000);
 });
 
-test("BILL-03 what only the provider can read is reserved for like anything else", async () => {
+test("BILL-03 encrypted content is covered by the hold like any other", async () => {
   const poor = await scene.gateway.tenant({ credit: "0.01" });
   const before = [scene.at("ovhcloud").requests.length, scene.at("anthropic").requests.length];
   const output = "many words ".repeat(100_000);
@@ -78,22 +78,22 @@ test("RESP-01 MSG-02 a body of very many tiny parts is refused at once, on every
   }
 });
 
-test("ERR-10 MSG-02 very many bad parts are one refusal that names the first", async () => {
+test("ERR-10 MSG-02 very many invalid parts give one refusal that names the first", async () => {
   const content = Array.from({ length: 150_000 }, () => ({ type: "text" }));
   const body = { model: MODEL, max_tokens: 1, messages: [{ role: "user", content }] };
   const refused = await scene.gateway.call(tenant.key, "/v1/messages", { body });
   expect([refused.status, refused.body.error.param]).toEqual([400, "messages.0.content.0.text"]);
 });
 
-test("BILL-02 MSG-01 a stream of Claude whose last figures are missing or impossible is billed by what it said", async () => {
-  const said = "word ".repeat(4000);
+test("BILL-02 MSG-01 a Claude stream with missing or impossible final usage is billed by its content", async () => {
+  const words = "word ".repeat(4000);
   const started = {
     type: "message_start",
     message: { id: "m", content: [], usage: { input_tokens: 9, output_tokens: 1 } },
   };
   const content = [
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: said } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: words } },
   ];
   const stopped = (usage: object) => ({ type: "message_delta", delta: { stop_reason: "end_turn" }, ...usage });
   const owner = await scene.gateway.tenant();
@@ -123,7 +123,7 @@ test("BILL-02 MSG-01 a stream of Claude whose last figures are missing or imposs
   ]);
 });
 
-test("RESP-03 one large item that is named over and over does not become a larger request", async () => {
+test("RESP-03 one large item referenced many times does not become a larger request", async () => {
   scene.at("ovhcloud").next({ json: responseJson() });
   const made = await caller.post({ input: "a long text ".repeat(100_000) });
   const { id: item } = (await caller.inputItems(made.body.id)).body.data[0];
@@ -138,12 +138,12 @@ test("RESP-03 one large item that is named over and over does not become a large
   const taken = await caller.post(referring(2));
   expect(taken.status).toBe(200);
   const items = (await caller.inputItems(taken.body.id)).body.data;
-  // Newest first: the earlier of the two has the item's own name, and both show what is meant.
+  // Newest first: the earlier of the two has the item's own id, and both show the intended item.
   expect(items.map((one: { id: string }) => one.id)).toEqual([expect.stringMatching(/_in1$/), item]);
   for (const one of items) expect(one.content[0].text).toContain("a long text");
 });
 
-test("RESP-05 POL-02 zero data retention that is demanded while an answer is made keeps it out of the store", async () => {
+test("RESP-05 POL-02 zero data retention that is set during a request keeps the response out of the store", async () => {
   const strict = await openScene(["scaleway"]);
   try {
     const owner = await strict.gateway.tenant();
@@ -165,7 +165,7 @@ test("RESP-05 POL-02 zero data retention that is demanded while an answer is mad
     for (const stream of streams) {
       expect(await stream.over).toBe("whole");
       const events = eventsIn(stream.text);
-      // Who listens hears it to its end.
+      // A connected client still gets the whole stream.
       expect(events.at(-1).type).toBe("response.completed");
       ids.push(events[0].response.id);
     }
@@ -173,15 +173,15 @@ test("RESP-05 POL-02 zero data retention that is demanded while an answer is mad
     const kept = (await own.get(ids[1] ?? "")).body;
     expect(kept).toMatchObject({ status: "failed", output: [], error: { code: "invalid_value" } });
     expect(kept.error.message).toContain("zero data retention");
-    const told = await own.get(ids[1] ?? "", "?stream=true");
-    expect(told.text).not.toContain(" there");
+    const replayed = await own.get(ids[1] ?? "", "?stream=true");
+    expect(replayed.text).not.toContain(" there");
     expect(await strict.charges(owner)).toHaveLength(2);
   } finally {
     await strict.close();
   }
 });
 
-test("RESP-05 BILL-02 work in the background that must not be kept any more ends without its answer, and is charged as what is called off", async () => {
+test("RESP-05 BILL-02 a background run that may no longer be stored ends without output and is charged as cancelled", async () => {
   const strict = await openScene(["scaleway"]);
   try {
     const owner = await strict.gateway.tenant();
@@ -203,13 +203,13 @@ test("RESP-05 BILL-02 work in the background that must not be kept any more ends
   }
 });
 
-test("RESP-04 BILL-07 the end of background work waits for a store that is away for a while", async () => {
+test("RESP-04 BILL-07 the end of a background run waits for a temporarily unavailable store", async () => {
   const held = gate();
   scene.at("ovhcloud").next({ gate: held.closed, frames: responseFrames(["Hello", " there"]) });
   const { id } = (await caller.post({ background: true })).body;
   await caller.once(id, "in_progress");
   const db = openBooks(scene.gateway.dataDir);
-  // The gateway is in this very process: while the file is waited for in one breath, it cannot end what it is writing there.
+  // The gateway shares this process: a synchronous wait for the file would block its write.
   db.exec("pragma busy_timeout = 0");
   const rename = (from: string, to: string) => eventually(() => db.exec(`alter table ${from} rename to ${to}`));
   await rename("stored_responses", "away");
@@ -222,7 +222,7 @@ test("RESP-04 BILL-07 the end of background work waits for a store that is away 
   expect(done.output.at(-1).content[0].text).toBe("Hello there");
 });
 
-test("RESP-05 background work that cannot be read any more does not keep the gateway from its start", async () => {
+test("RESP-05 an unreadable background run does not prevent the start", async () => {
   const upstream = await startUpstream();
   const held = gate();
   upstream.always({ gate: held.closed });

@@ -27,7 +27,7 @@ const TRANSLATED = ["sandbox-de", "chat"];
 const textOf = ({ output }: Json): string => output.at(-1).content[0].text;
 const outputOf = (call: Json) => ({ type: "function_call_output", call_id: call.call_id, output: "sunny" });
 
-describe("the simulated provider that speaks the dialect and keeps nothing", () => {
+describe("the simulated provider that speaks the dialect and stores nothing", () => {
   test("RESP-01 answers through the gateway, whole and in a stream", async () => {
     const { key } = await gateway.tenant();
     const whole = await ask(key, { input: "hello" });
@@ -44,7 +44,7 @@ describe("the simulated provider that speaks the dialect and keeps nothing", () 
   });
 
   test.each(["whole", "frames"])(
-    "RESP-01 RESP-05 a kept conversation goes on where nothing is kept, its thoughts with it (%s)",
+    "RESP-01 RESP-05 a stored conversation with reasoning continues at a provider that stores nothing (%s)",
     async (streaming) => {
       const { key } = await gateway.tenant();
       const stream = streaming === "frames";
@@ -61,14 +61,14 @@ describe("the simulated provider that speaks the dialect and keeps nothing", () 
     },
   );
 
-  test("RESP-01 a caller who keeps the conversation itself sends back what it got, ids and all", async () => {
+  test("RESP-01 a caller that keeps the conversation itself sends back what it received, with ids", async () => {
     const { key } = await gateway.tenant();
-    const asked = { role: "user", content: "get_weather please" };
+    const question = { role: "user", content: "get_weather please" };
     const include = ["reasoning.encrypted_content"];
     const rest = { ...THINKING, tools: [TOOL], store: false, include };
-    const { body } = await ask(key, { ...rest, input: [asked] });
+    const { body } = await ask(key, { ...rest, input: [question] });
     expect(body.store).toBe(false);
-    const input = [asked, ...body.output, outputOf(body.output.at(-1))];
+    const input = [question, ...body.output, outputOf(body.output.at(-1))];
     const second = await ask(key, { ...rest, input });
     expect(servedBy(second)).toEqual(NATIVE);
     expect(textOf(second.body)).toContain("sunny");
@@ -87,11 +87,11 @@ describe("the simulated provider that speaks the dialect and keeps nothing", () 
     const third = await ask(key, { ...THINKING, previous_response_id: second.body.id, input: "three" });
     expect(servedBy(third)).toEqual(NATIVE);
     expect(textOf(third.body)).toContain("three");
-    // Five messages came before the last answer's own: what each of the three said, and the two answers between.
+    // Five messages precede the last reply's own: the three inputs, and the two replies between them.
     expect(third.body.output[0].summary[0].text).toContain("5 messages");
   });
 
-  test("ROUTE-04 RESP-02 a request moves on when it fails, and breaks off with an error when it is cut", async () => {
+  test("ROUTE-04 RESP-02 a failed request fails over, and a broken stream ends with an error", async () => {
     const { key } = await gateway.tenant();
     const moved = await ask(key, { model: "sandbox/fail-over", input: "hello" });
     expect(servedBy(moved)).toEqual(TRANSLATED);

@@ -22,7 +22,7 @@ import { chatFrames } from "../support/upstream.ts";
 let scene: Scene;
 let tenant: Tenant;
 
-/** Two providers of the dialect, the cheaper one first, then one that has to be translated for. */
+/** Two providers of the dialect, the cheaper one first, then one of another dialect. */
 beforeAll(async () => {
   const prices = { code_execution: perUse("0.03"), web_search: perUse("0.01") };
   scene = await openScene(["ovhcloud", "scaleway", "ionos"], {
@@ -58,10 +58,10 @@ async function expectBooked(requestId: string): Promise<number> {
   return Number(nanos) / 1e9;
 }
 
-test("RESP-01 ROUTE-05 instructions as long as a book, which the provider repeats before its model speaks, are no fault of its", async () => {
+test("RESP-01 ROUTE-05 very long instructions that the provider repeats before any output are not a failure", async () => {
   const instructions = "Be brief. ".repeat(70_000);
   const frames = responseFrames(["Hello"], { instructions });
-  // More often than any one failure would count.
+  // More often than the circuit breaker's threshold.
   for (let time = 0; time < 6; time += 1) {
     scene.at("ovhcloud").next({ frames });
     const { status, text } = await ask({ ...PLAIN, instructions, stream: true });
@@ -72,7 +72,7 @@ test("RESP-01 ROUTE-05 instructions as long as a book, which the provider repeat
 });
 
 describe("a response, whole", () => {
-  test("RESP-01 HDR-01 HDR-02 BILL-02 it goes to the provider's own API and comes back with our id, billed by its figures", async () => {
+  test("RESP-01 HDR-01 HDR-02 BILL-02 it uses the provider's own API and returns with the gateway's id, billed by its usage", async () => {
     scene.at("ovhcloud").next({ json: responseJson() });
     const { status, headers, body } = await ask(PLAIN);
     expect(status).toBe(200);
@@ -87,13 +87,13 @@ describe("a response, whole", () => {
     expect(sent["authorization"]).toBe(`Bearer ${credentialOf("ovhcloud")}`);
   });
 
-  test("RESP-01 what nobody here knows passes in both directions, to the byte", async () => {
+  test("RESP-01 unknown fields are forwarded unchanged in both directions", async () => {
     const unknown = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,6}$/), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
     const indent = fc.constantFrom(0, 1, 2);
     await fc.assert(
-      fc.asyncProperty(unknown, unknown, indent, async (asked, answered, spaces) => {
-        fc.pre(!JSON.stringify([asked, answered]).includes("__proto__"));
-        const text = JSON.stringify({ ...asked, ...PLAIN }, undefined, spaces);
+      fc.asyncProperty(unknown, unknown, indent, async (request, answered, spaces) => {
+        fc.pre(!JSON.stringify([request, answered]).includes("__proto__"));
+        const text = JSON.stringify({ ...request, ...PLAIN }, undefined, spaces);
         const answer = JSON.stringify({ ...responseJson(), ...answered }, undefined, spaces);
         scene.at("ovhcloud").next({ body: answer });
         const called = await ask(text);
@@ -110,7 +110,7 @@ describe("a response, whole", () => {
     );
   });
 
-  test("RESP-05 the provider is never told to keep anything, whatever the caller said", async () => {
+  test("RESP-05 the provider never stores anything, whatever the caller requests", async () => {
     for (const store of [false, null]) {
       scene.at("ovhcloud").next({ json: responseJson() });
       await ask({ ...PLAIN, store });
@@ -118,7 +118,7 @@ describe("a response, whole", () => {
     }
   });
 
-  test("RESP-05 thoughts are shown under the name of who made them, and come back to it without", async () => {
+  test("RESP-05 reasoning is tagged with its provider and sent back to it without the tag", async () => {
     scene.at("ovhcloud").next({ json: responseJson({ output: [thoughtItem("gAAAA=="), messageItem("Hi")] }) });
     const { body } = await ask(PLAIN);
     expect(body.output).toEqual([thoughtItem("gw1:responses.ovhcloud:gAAAA=="), messageItem("Hi")]);
@@ -129,7 +129,7 @@ describe("a response, whole", () => {
     expect(last("ovhcloud")?.json).toMatchObject({ input: [thought, message, { role: "user", content: "Go on." }] });
   });
 
-  test("ERR-06 what the provider says of the caller's request is passed on, what it says of ours is not", async () => {
+  test("ERR-06 errors about the caller's request are passed on, errors about the gateway's are not", async () => {
     const error = { message: "Unknown parameter: 'x'.", type: "invalid_request_error", param: "x", code: null };
     scene.at("ovhcloud").next({ status: 400, json: { error } });
     const refused = await ask({ ...PLAIN, x: 1 });
@@ -146,7 +146,7 @@ describe("a response, whole", () => {
 describe("a response, streamed", () => {
   const WORDS = ["Hello", " there", ", you"];
 
-  test("RESP-01 HDR-01 every event passes, with our id and the cost at the end", async () => {
+  test("RESP-01 HDR-01 every event is forwarded, with the gateway's id and the cost at the end", async () => {
     const thought = { type: "response.output_item.done", sequence_number: 3, item: thoughtItem("gAAA") };
     const frames = responseFrames(WORDS);
     scene.at("ovhcloud").next({ frames: [...frames.slice(0, 3), frameOf(thought), ...frames.slice(3)] });
@@ -166,7 +166,7 @@ describe("a response, streamed", () => {
     expect(text).not.toContain("[DONE]");
   });
 
-  test("RESP-01 an answer that ran into its limit ends as incomplete, and is billed", async () => {
+  test("RESP-01 a reply that reached its limit ends as incomplete and is billed", async () => {
     const events = responseEvents(WORDS);
     const end = events.at(-1);
     end.type = "response.incomplete";
@@ -183,7 +183,7 @@ describe("a response, streamed", () => {
     ["a failed response", [{ type: "response.failed", response: { error: { code: "x", message: "secret" } } }]],
     ["nothing at all", []],
     ["an end marker without an end", [{ type: "response.completed" }]],
-  ])("ERR-02 BILL-02 a stream that breaks with %s ends with one error of ours and is free", async (_, broken) => {
+  ])("ERR-02 BILL-02 a stream that breaks with %s ends with one error event and is free", async (_, broken) => {
     const frames = responseFrames(WORDS).slice(0, 6);
     scene.at("ovhcloud").next({ frames: [...frames, ...broken.map(frameOf)] });
     const { status, text, headers } = await ask({ ...PLAIN, stream: true });
@@ -200,7 +200,7 @@ describe("a response, streamed", () => {
     expect(await scene.row(String(id))).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00" });
   });
 
-  test("CHAT-09 BILL-02 a caller who hangs up cancels the provider's work and pays for what was said", async () => {
+  test("CHAT-09 BILL-02 a disconnect cancels the provider's call, and the caller pays for the content so far", async () => {
     const frames = responseFrames(WORDS).slice(0, 7);
     const after = Buffer.byteLength(frames.join(""));
     scene.at("ovhcloud").next({ frames, end: { is: "stall", after } });
@@ -225,19 +225,19 @@ describe("a response, streamed", () => {
   });
 });
 
-describe("a provider that fails before its model speaks", () => {
+describe("a provider that fails before any output", () => {
   const overloaded = { status: 503, json: { error: { message: "busy" } } };
   const begun = responseEvents(["x"]).slice(0, 2);
   const failing = { type: "error", sequence_number: 2, error: { code: "server_error", message: "no" } };
 
-  test("ROUTE-04 RESP-05 the next one of the dialect is asked, with the thoughts that are its own", async () => {
+  test("ROUTE-04 RESP-05 the next provider of the dialect is called with its own reasoning", async () => {
     const thought = (provider: string) => ({
       type: "reasoning",
       summary: [],
       encrypted_content: `gw1:responses.${provider}:from-${provider}`,
     });
-    const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "x" }] };
-    const input = [thought("ovhcloud"), said, thought("scaleway"), said, { role: "user", content: "go on" }];
+    const message = { type: "message", role: "assistant", content: [{ type: "output_text", text: "x" }] };
+    const input = [thought("ovhcloud"), message, thought("scaleway"), message, { role: "user", content: "go on" }];
     scene.at("ovhcloud").next(overloaded);
     scene.at("scaleway").next({ json: responseJson({ output: [thoughtItem("new")] }) });
     const { body, headers } = await ask({ ...PLAIN, input });
@@ -252,7 +252,7 @@ describe("a provider that fails before its model speaks", () => {
     expect(attempts[1].reason).toContain("left out: input.0");
   });
 
-  test("ROUTE-04 RESP-02 a stream that said only that it began moves on to where it must be translated", async () => {
+  test("ROUTE-04 RESP-02 a stream that has only started fails over to a translated endpoint", async () => {
     scene.at("ovhcloud").next({ frames: [...begun, failing].map(frameOf) });
     scene.at("scaleway").next(overloaded);
     scene.at("ionos").next({ frames: chatFrames(["Trans", "lated"], { usage: "asked" }) });
@@ -273,16 +273,16 @@ describe("a provider that fails before its model speaks", () => {
     ["a prompt that is too long", { code: "context_length_exceeded" }],
     ["a prompt that it takes for an attack", { code: "cyber_policy" }],
     ["a field that it will not have", { code: null, type: "invalid_request_error" }],
-  ])("ERR-06 what the model's provider refuses inside the stream is not asked again elsewhere: %s", async (_, said) => {
-    const refusal = { type: "error", sequence_number: 2, error: { ...said, message: "Your prompt was flagged." } };
+  ])("ERR-06 a refusal inside the stream is not retried elsewhere: %s", async (_, failure) => {
+    const refusal = { type: "error", sequence_number: 2, error: { ...failure, message: "Your prompt was flagged." } };
     scene.at("ovhcloud").next({ frames: [...begun, refusal].map(frameOf) });
-    const asked = scene.at("scaleway").requests.length;
+    const callsBefore = scene.at("scaleway").requests.length;
     const { status, body } = await ask({ ...PLAIN, stream: true });
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Your prompt was flagged."]);
-    expect(scene.at("scaleway").requests).toHaveLength(asked);
+    expect(scene.at("scaleway").requests).toHaveLength(callsBefore);
   });
 
-  test("ERR-07 a provider that says in its stream that it is overloaded is told as such", async () => {
+  test("ERR-07 an overload reported inside the stream is reported as such", async () => {
     const full = { ...failing, error: { code: "server_is_overloaded", message: "Full." } };
     for (const provider of ["ovhcloud", "scaleway"] as const)
       scene.at(provider).next({ frames: [...begun, full].map(frameOf) });
@@ -323,10 +323,10 @@ test.each([
   },
 );
 
-describe("tools of the provider itself", () => {
+describe("provider tools", () => {
   const tools = [{ type: "code_interpreter", container: { type: "auto" } }];
 
-  test("RESP-01 they go to providers of the dialect that have a price for them, and to no other", async () => {
+  test("RESP-01 are routed only to providers of the dialect with a price for them", async () => {
     const call = { id: "ci_1", type: "code_interpreter_call", status: "completed", code: "1", outputs: [] };
     scene.at("ovhcloud").next({ json: responseJson({ output: [call] }) });
     const { body } = await ask({ ...PLAIN, tools });
@@ -340,14 +340,14 @@ describe("tools of the provider itself", () => {
   });
 });
 
-describe("a model of which the cheapest endpoint speaks another dialect", () => {
+describe("a model whose cheapest endpoint speaks another dialect", () => {
   let mixed: Scene;
   beforeAll(async () => {
     mixed = await openScene(["deepinfra", "ovhcloud"]);
   });
   afterAll(() => mixed.close());
 
-  test("ROUTE-04 RESP-01 RESP-02 the translated request fails, and the same request passes through elsewhere", async () => {
+  test("ROUTE-04 RESP-01 RESP-02 the translated request fails, and the same request is passed through elsewhere", async () => {
     const { key } = await mixed.gateway.tenant();
     mixed.at("deepinfra").next({ status: 500, json: { error: { message: "no" } } });
     mixed.at("ovhcloud").next({ frames: responseFrames(["Hi"]) });
@@ -358,7 +358,7 @@ describe("a model of which the cheapest endpoint speaks another dialect", () => 
     expect(eventsIn(text).at(-1).response.id).toBe(headers.get("x-svc-request-id"));
   });
 
-  test("PARAM-04 a tool that only the dialect has is refused by its name when nobody of the dialect serves the model", async () => {
+  test("PARAM-04 a tool of the dialect only is refused by name if no provider of the dialect serves the model", async () => {
     const alone = await openScene(["deepinfra"]);
     try {
       const { key } = await alone.gateway.tenant();

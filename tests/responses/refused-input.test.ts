@@ -52,7 +52,7 @@ test.each<[string, JsonObject, string]>([
   ["metadata that is no text", { metadata: { a: 1 } }, "metadata.a"],
   ["a tier in capitals", { cost_tier: "LOW" }, "cost_tier"],
   ["a conversation", { conversation: { id: "conv_1" } }, "conversation"],
-])("PARAM-04 %s is refused by its path", async (_what, more, param) => {
+])("PARAM-04 %s is refused with its path", async (_what, more, param) => {
   const before = scene.at("anthropic").requests.length;
   const { status, body } = await ask(more);
   expect([status, body.error?.param], JSON.stringify(body)).toEqual([400, param]);

@@ -12,7 +12,7 @@ const NAMESPACE = { type: "namespace", name: "n", description: "d", tools: [{ ty
 
 type Case = readonly [what: string, more: JsonObject, param: string, dialects: readonly string[]];
 
-/** What the dialect of an endpoint cannot say is refused when it is written down, by the name it has in this dialect. */
+/** Input that the endpoint's dialect cannot express is refused while encoding, by its name in this dialect. */
 const CASES: readonly Case[] = [
   ["an output without its call", { input: [user(), output()] }, "input.1.call_id", ["D2", "D3", "D4"]],
   ["an output before its call", { input: [user(), output(), call()] }, "input.1.call_id", ["D2", "D3", "D4"]],
@@ -75,7 +75,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
   );
 
   if (dialect === "D2")
-    test("PARAM-04 what cannot be said of a kept conversation is named as a whole", async () => {
+    test("PARAM-04 an inexpressible part of a stored conversation is named as a whole", async () => {
       scene.at(provider).next(whole({ calls: [{ id: "c", name: "f", input: {} }] }));
       const first = await ask({ store: true });
       const { status, body } = await ask({ previous_response_id: first.body.id });

@@ -10,10 +10,10 @@ let tenant: Tenant;
 
 type Recording = {
   readonly name: string;
-  /** Which of its exchanges, counted from 0. */
+  /** Index of the exchange. */
   readonly at: number;
   readonly model: string;
-  /** Usage as it is to be read, written down by hand from the recordings. */
+  /** Expected usage, transcribed from the recordings manually. */
   readonly used: Used & { readonly reasoning?: number };
 };
 
@@ -45,11 +45,11 @@ function recorded({ name, at }: Recording): Interaction {
   return found;
 }
 
-/** The recorded request without the state that its provider kept and ours does not. */
+/** The recorded request without state that its provider stored and the gateway does not have. */
 function requestOf({ request }: Interaction, model: string): Record<string, unknown> {
-  const asked = isJsonObject(request.json) ? request.json : { input: "What is 2 + 2?" };
-  const { background: _, previous_response_id: __, ...rest } = asked;
-  // Without the calls that were stored, their results would be results of nothing.
+  const requestBody = isJsonObject(request.json) ? request.json : { input: "What is 2 + 2?" };
+  const { background: _, previous_response_id: __, ...rest } = requestBody;
+  // Without the stored calls, their results would have no call.
   const input = Array.isArray(rest["input"]) && __ !== undefined ? "Go on." : rest["input"];
   return { ...rest, input, model: `openai/${model}`, store: false };
 }
@@ -71,7 +71,7 @@ async function expectBooked(requestId: string, { model, used }: Pick<Recording, 
 
 const ID = /("id": ?)"resp_[0-9a-f]+"/;
 
-/** The text of a response with the patches that have a name, and no other. `end` is what closes the object. */
+/** The text of a response with the named patches only. `end` is what closes the object. */
 function owned(text: string, end: RegExp, id: string, cost: number | undefined): string {
   const states = { store: false, background: false, previous_response_id: null };
   let own = text.replace(ID, `$1"${id}"`);
@@ -99,13 +99,13 @@ function expectedStream(recording: string, id: string, cost: number): string {
       const text = frame.includes('"response":{')
         ? owned(frame, responseEnd(frame), id, isEnd ? cost : undefined)
         : frame.replace('"encrypted_content":"', '"encrypted_content":"gw1:responses.openai:');
-      // Early recordings have no numbers; the dialect has had them since.
+      // Early recordings have no sequence numbers; the dialect added them later.
       return text.includes('"sequence_number"') ? `${text}\n\n` : `${text.slice(0, -1)},"sequence_number":${at}}\n\n`;
     })
     .join("");
 }
 
-/** Some recordings have the number behind the response, some before it. */
+/** Some recordings have the number after the response, some before it. */
 function responseEnd(frame: string): RegExp {
   return frame.endsWith("}}") ? /\}\}$/ : /\},"sequence_number":\d+\}$/;
 }
@@ -118,7 +118,7 @@ describe("recorded traffic of a provider of the dialect", () => {
   afterAll(() => scene.close());
 
   test.each(WHOLE)(
-    "RESP-01 $name, exchange $at: the answer is the recorded one but for id, state and cost",
+    "RESP-01 $name, exchange $at: the reply equals the recording except for id, state and cost",
     async (one) => {
       const interaction = recorded(one);
       const request = requestOf(interaction, one.model);
@@ -132,7 +132,7 @@ describe("recorded traffic of a provider of the dialect", () => {
   );
 
   test.each(STREAMED)(
-    "RESP-01 $name: the stream is the recorded one but for id, state and cost, at any cut",
+    "RESP-01 $name: the stream equals the recording except for id, state and cost, at any chunk boundaries",
     async (one) => {
       const interaction = recorded(one);
       for (const slices of ["whole", "bytes"]) {
@@ -147,7 +147,7 @@ describe("recorded traffic of a provider of the dialect", () => {
     },
   );
 
-  test("RESP-01 stream-reasoning-summary: thoughts, their seals and calls, in events without names", async () => {
+  test("RESP-01 stream-reasoning-summary: reasoning, signatures and calls, in events without names", async () => {
     const model = "gpt-5-nano";
     for (const [bytes, used] of reasoningTurns()) {
       scene.at("openai").next({ body: bytes, headers: { "content-type": "text/event-stream" } });
@@ -163,7 +163,7 @@ describe("recorded traffic of a provider of the dialect", () => {
     }
   });
 
-  test("ERR-02 stream-error: what fails before the model spoke is answered with an error and costs nothing", async () => {
+  test("ERR-02 stream-error: a failure before any output is an error and free", async () => {
     const bytes = loadChunks("responses/stream-error", "no_marker");
     scene.at("openai").next({ body: bytes, headers: { "content-type": "text/event-stream" } });
     const { status, text, body } = await scene.gateway.call(tenant.key, "/v1/responses", {
@@ -175,7 +175,7 @@ describe("recorded traffic of a provider of the dialect", () => {
   });
 });
 
-/** The recording has several answers behind each other; each is a stream of its own. */
+/** The recording has several responses in sequence; each is a separate stream. */
 function reasoningTurns(): [Buffer, Recording["used"]][] {
   const blocks = loadChunks("responses/stream-reasoning-summary", "no_marker").toString().split("\n\n").filter(Boolean);
   const turns: string[][] = [];

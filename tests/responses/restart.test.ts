@@ -11,7 +11,7 @@ import { connectedTo, MODEL } from "../support/scene.ts";
 import { openResponse } from "../support/streaming-response.ts";
 import { type Script, startUpstream, type Upstream } from "../support/upstream.ts";
 
-// Each of them starts a gateway several times, and other tests have the machine too: their time is long.
+// Each starts a gateway several times on a shared machine: generous timeouts.
 let upstream: Upstream;
 let port = 0;
 let dataDir = "";
@@ -21,11 +21,11 @@ let key: string;
 let origin: string;
 let gateway: GatewayProcess;
 
-/** Each test takes the gateway as the one before left it, with a workspace of its own. */
+/** Each test uses the gateway as the previous one left it, with a separate workspace. */
 beforeEach(async () => {
   upstream = await startUpstream(replyingWith("translated", ["Hello", " there"]), port);
   port = upstream.port;
-  if (dataDir === "") await beginAnew();
+  if (dataDir === "") await restart();
   teams += 1;
   team = `team-${teams}`;
   await manage("POST", "/workspaces", { slug: team });
@@ -40,7 +40,7 @@ afterEach(async ({ task }) => {
 });
 afterAll(cleanUp);
 
-async function beginAnew(): Promise<void> {
+async function restart(): Promise<void> {
   dataDir = temporaryFolder();
   await begin();
 }
@@ -96,7 +96,7 @@ const books = async () => {
   return { charges, rows };
 };
 
-/** The first word, and the rest once the gate is open. */
+/** The first token, and the rest once the gate opens. */
 function pausing(closed: Promise<void>): Script {
   const frames = framesOf("translated", ["Hello", " there"]);
   return { frames: [...frames.slice(0, 2), { data: frames.slice(2).join(""), afterMs: 0, gate: closed }] };
@@ -120,7 +120,7 @@ test("RESP-05 killed before the provider answered: run again once under its own 
   held.open();
 }, 180_000);
 
-test("RESP-05 killed twice before the provider answered: it is not begun a third time and ends as failed, free", async () => {
+test("RESP-05 killed twice before the provider answered: no third run, it ends as failed and free", async () => {
   const held = gate();
   upstream.always(() => ({ gate: held.closed }));
   const { id } = (await caller().post({ background: true, stream: false })).body;
@@ -136,7 +136,7 @@ test("RESP-05 killed twice before the provider answered: it is not begun a third
   held.open();
 }, 180_000);
 
-test("RESP-05 killed while it streams: it had begun to answer, so it ends as failed and free, with the events there were", async () => {
+test("RESP-05 killed during the stream: output had begun, so it ends as failed and free, with its events", async () => {
   const held = gate();
   upstream.next(pausing(held.closed));
   const stream = await openResponse(origin, key, {
@@ -163,7 +163,7 @@ test("RESP-05 killed while it streams: it had begun to answer, so it ends as fai
   held.open();
 }, 180_000);
 
-test("RESP-05 killed after its settlement: what is stored stays, what was not ends as failed, billed once and not run again", async () => {
+test("RESP-05 killed after settlement: a stored result stays, an unstored one ends as failed, billed once and not rerun", async () => {
   const [stored, lost] = [
     (await caller().post({ background: true })).body.id,
     (await caller().post({ background: true })).body.id,
@@ -171,8 +171,8 @@ test("RESP-05 killed after its settlement: what is stored stays, what was not en
   for (const id of [stored, lost]) await caller().once(id, "completed");
   gateway.child.kill("SIGKILL");
   await gateway.exited;
-  // As it is when the process ends between the journal and the store, which has heard nothing of the answer: the record
-  // alone tells that there was one.
+  // The process ended between journal and store: the store has no reply yet, and only the
+  // record shows that there was one.
   const db = openBooks(dataDir);
   db.prepare("update stored_responses set status = 'in_progress', answering = 0, ending = 0 where id = ?").run(lost);
   db.close();
@@ -184,9 +184,9 @@ test("RESP-05 killed after its settlement: what is stored stays, what was not en
   expect(upstream.requests).toHaveLength(2);
 }, 180_000);
 
-test("RESP-05 BILL-07 killed between the charge and the end of its row: the answer that was paid for is there after the restart", async () => {
+test("RESP-05 BILL-07 killed between charge and stored result: the paid reply exists after the restart", async () => {
   const db = openBooks(dataDir);
-  // No end of a response is stored from here on: the process stands between the two writes until it is killed.
+  // From here on no result is stored: the process stays between the two writes until it is killed.
   db.exec(`create trigger no_end before update of status on stored_responses when new.status = 'completed'
     begin select raise(abort, 'not now'); end`);
   const polled = (await caller().post({ background: true })).body.id;
@@ -223,7 +223,7 @@ test("RESP-05 BILL-07 killed between the charge and the end of its row: the answ
   expect(upstream.requests).toHaveLength(2);
 }, 180_000);
 
-test("RESP-03 an answer that cannot be stored goes out all the same, and the log says so; background work is refused", async () => {
+test("RESP-03 a reply that cannot be stored is still sent, and the log records it; background runs are refused", async () => {
   expect(await gateway.stop()).toBe(0);
   await begin({ LOG_LEVEL: "warn" });
   const db = openBooks(dataDir);
@@ -244,7 +244,7 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
   dataDir = "";
 }, 180_000);
 
-test("RESP-05 killed at any time around its end: it is completed and billed once, or failed and free", async () => {
+test("RESP-05 killed at any time around its end: completed and billed once, or failed and free", async () => {
   const ids: string[] = [];
   for (let round = 0; round < 4; round += 1) {
     for (let count = 0; count < 4; count += 1) ids.push((await caller().post({ background: true })).body.id);
@@ -262,7 +262,7 @@ test("RESP-05 killed at any time around its end: it is completed and billed once
   }
 }, 180_000);
 
-test("RESP-05 after a restart the key and the policy of now decide", async () => {
+test("RESP-05 after a restart the current key and policy apply", async () => {
   const held = gate();
   upstream.always(() => ({ gate: held.closed }));
   const first = (await caller().post({ background: true })).body.id;
@@ -285,7 +285,7 @@ test("RESP-05 after a restart the key and the policy of now decide", async () =>
   held.open();
 }, 180_000);
 
-test("RESP-05 a stop waits for background work; what outlasts it is run again at the next start", async () => {
+test("RESP-05 a shutdown waits for background runs; one that outlasts it runs again at the next start", async () => {
   const held = gate();
   upstream.next({ gate: held.closed, ...scriptOf() });
   const first = (await caller().post({ background: true })).body.id;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { callerWith, gate, replyingWith } from "../support/response-callers.ts";
 import { openScene } from "../support/scene.ts";
 
-test("KEY-04 RESP-04 a key that is revoked ends its background work at the next attempt: nobody else is asked", async () => {
+test("KEY-04 RESP-04 a revoked key ends its background run at the next attempt: no other provider is called", async () => {
   const scene = await openScene(["ovhcloud", "ionos"]);
   try {
     for (const provider of ["ovhcloud", "ionos"] as const)

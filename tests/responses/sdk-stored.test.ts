@@ -11,9 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** One that the sandbox serves in the dialect, and one through the canonical form. */
+/** One that the sandbox serves in the dialect, and one through the canon. */
 describe.each(["sandbox/chat", "sandbox/claude"])("%s", (model) => {
-  test("RESP-03 create, retrieve, go on, list the input and delete", async () => {
+  test("RESP-03 create, retrieve, continue, list the input and delete", async () => {
     const first = await client.responses.create({ model, input: "My name is Ada." });
     expect((await client.responses.retrieve(first.id)).output_text).toBe(first.output_text);
     const second = await client.responses.create({ model, input: "And now?", previous_response_id: first.id });
@@ -28,7 +28,7 @@ describe.each(["sandbox/chat", "sandbox/claude"])("%s", (model) => {
     );
   });
 
-  test("RESP-04 background: created, polled to its end", async () => {
+  test("RESP-04 background: created, polled until completed", async () => {
     const { id, status } = await client.responses.create({ model, input: "Think.", background: true });
     expect(status).toBe("queued");
     const done = await eventually(async () => {
@@ -40,7 +40,7 @@ describe.each(["sandbox/chat", "sandbox/claude"])("%s", (model) => {
     expect((await client.responses.cancel(id)).status).toBe("completed");
   });
 
-  test("RESP-04 background stream: left in the middle and taken up again, nothing is missing", async () => {
+  test("RESP-04 background stream: disconnected and resumed, nothing is missing", async () => {
     const stream = await client.responses.create({ model, input: "Tell me.", background: true, stream: true });
     let id = "";
     let cursor = -1;
@@ -62,7 +62,7 @@ describe.each(["sandbox/chat", "sandbox/claude"])("%s", (model) => {
     expect((await client.responses.retrieve(id)).output_text).toBe(text);
   });
 
-  test("RESP-04 the stream helper takes a response up by its id", async () => {
+  test("RESP-04 the stream helper resumes a response by its id", async () => {
     const { id } = await client.responses
       .create({ model, input: "Tell me.", background: true, stream: true })
       .then(async (stream) => {

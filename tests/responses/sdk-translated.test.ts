@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** The official client on models whose providers do not speak the dialect. */
+/** The official client with models whose providers speak other dialects. */
 let gateway: TestGateway;
 let client: OpenAI;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const weather = zodResponsesFunction({
 });
 
 describe.each(["sandbox/claude", "sandbox/gemini", "sandbox/nova"])("%s", (model) => {
-  test("RESP-02 create and the stream helper give one text, one usage, one status", async () => {
+  test("RESP-02 create and the stream helper give the same text, usage and status", async () => {
     const reply = await client.responses.create({ model, input: "hello", store: false });
     expect(reply.output_text).toContain("You said: hello");
     expect(reply._request_id).toBe(reply.id);
@@ -35,7 +35,7 @@ describe.each(["sandbox/claude", "sandbox/gemini", "sandbox/nova"])("%s", (model
     expect([final.status, reply.status]).toEqual(["completed", "completed"]);
   });
 
-  test("RESP-02 the raw stream has its numbers without gaps", async () => {
+  test("RESP-02 the raw stream has sequence numbers without gaps", async () => {
     const stream = await client.responses.create({ model, input: "hello", store: false, stream: true });
     const numbers: number[] = [];
     for await (const event of stream) numbers.push(event.sequence_number);
@@ -43,8 +43,8 @@ describe.each(["sandbox/claude", "sandbox/gemini", "sandbox/nova"])("%s", (model
     expect(numbers.length).toBeGreaterThan(5);
   });
 
-  test("RESP-02 a tool is called, and its result is the answer; thoughts go back with it", async () => {
-    const asked = {
+  test("RESP-02 a tool is called and its result is in the reply; reasoning is sent back with it", async () => {
+    const request = {
       model,
       store: false,
       include: ["reasoning.encrypted_content" as const],
@@ -52,39 +52,39 @@ describe.each(["sandbox/claude", "sandbox/gemini", "sandbox/nova"])("%s", (model
       tools: [weather],
     };
     const input: OpenAI.Responses.ResponseInputItem[] = [{ role: "user", content: "get_weather" }];
-    const first = await client.responses.parse({ ...asked, input });
+    const first = await client.responses.parse({ ...request, input });
     const call = first.output.find(({ type }) => type === "function_call");
     if (call?.type !== "function_call") throw new Error("no tool was called");
     expect(z.object({ city: z.string() }).parse(call.parsed_arguments)).toEqual(call.parsed_arguments);
-    const streamed = await client.responses.stream({ ...asked, input }).finalResponse();
+    const streamed = await client.responses.stream({ ...request, input }).finalResponse();
     expect(streamed.output.map(({ type }) => type)).toEqual(first.output.map(({ type }) => type));
     const thoughts = first.output.find(({ type }) => type === "reasoning");
     expect(thoughts?.type === "reasoning" && thoughts.summary[0]?.text).toBeTruthy();
     for (const item of first.output) if (item.type === "reasoning" || item.type === "function_call") input.push(item);
     input.push({ type: "function_call_output", call_id: call.call_id, output: "sunny" });
-    const second = await client.responses.create({ ...asked, input });
+    const second = await client.responses.create({ ...request, input });
     expect(second.output_text).toContain("The tool get_weather answered: sunny");
   });
 
-  test("RESP-02 parse gives a typed value, and the stream helper the same", async () => {
-    const asked = { model, input: "hello", store: false, text: { format: zodTextFormat(Report, "report") } };
-    const reply = await client.responses.parse(asked);
+  test("RESP-02 parse and the stream helper give the same typed value", async () => {
+    const request = { model, input: "hello", store: false, text: { format: zodTextFormat(Report, "report") } };
+    const reply = await client.responses.parse(request);
     expect(Report.parse(reply.output_parsed)).toEqual(reply.output_parsed);
-    const final = await client.responses.stream(asked).finalResponse();
+    const final = await client.responses.stream(request).finalResponse();
     expect(final.output_parsed).toEqual(reply.output_parsed);
   });
 
-  test("RESP-02 an answer that was cut by its limit is incomplete", async () => {
-    const asked = { model, input: "hello", store: false, max_output_tokens: 2 };
-    const reply = await client.responses.create(asked);
+  test("RESP-02 a reply that was cut at its limit is incomplete", async () => {
+    const request = { model, input: "hello", store: false, max_output_tokens: 2 };
+    const reply = await client.responses.create(request);
     expect([reply.status, reply.incomplete_details]).toEqual(["incomplete", { reason: "max_output_tokens" }]);
-    const final = await client.responses.stream(asked).finalResponse();
+    const final = await client.responses.stream(request).finalResponse();
     expect([final.status, final.output_text]).toEqual(["incomplete", reply.output_text]);
   });
 
-  test("PARAM-04 what the model cannot be told is an error that names it", async () => {
-    const asked = { model, input: "hello", store: false, truncation: "auto" as const };
-    const error = await client.responses.create(asked).catch((problem: unknown) => problem);
+  test("PARAM-04 an unsupported parameter is an error that names it", async () => {
+    const request = { model, input: "hello", store: false, truncation: "auto" as const };
+    const error = await client.responses.create(request).catch((problem: unknown) => problem);
     if (!(error instanceof BadRequestError)) throw error;
     expect([error.code, error.param]).toEqual(["unsupported_parameter", "truncation"]);
   });

@@ -6,7 +6,7 @@ import { openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
 const MAX_BYTES = 200_000;
-/** An input that takes so much room. */
+/** An input of a given size. */
 const input = (bytes: number) => randomBytes(bytes / 2).toString("hex");
 
 let tenant: Tenant;
@@ -23,19 +23,19 @@ async function newTenant(scene: Scene): Promise<void> {
   caller = callerWith(scene.gateway, tenant.key);
 }
 
-describe("the room of a workspace", () => {
+describe("the storage quota of a workspace", () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await sceneWith({ GATEWAY_RESPONSES_MAX_BYTES: String(MAX_BYTES) });
   });
   afterAll(() => scene.close());
   beforeEach(() => newTenant(scene));
-  const asked = () => scene.at("ionos").requests.length;
+  const requestCount = () => scene.at("ionos").requests.length;
 
-  test("RESP-05 a full one: what asks to be kept is refused by name before anyone is asked, the rest is served and not stored", async () => {
+  test("RESP-05 a full one: requests to store are refused by name before any call, others are served unstored", async () => {
     const first = await caller.post({ input: input(150_000) });
     expect([first.status, first.body.store]).toEqual([200, true]);
-    const before = asked();
+    const before = requestCount();
     for (const [param, body] of [
       ["store", { store: true }],
       ["background", { background: true }],
@@ -46,23 +46,23 @@ describe("the room of a workspace", () => {
       expect(answer.error.message).toMatch(/take 15\d{4} bytes .* 200000 \(GATEWAY_RESPONSES_MAX_BYTES\)/);
       expect(answer.error.message).toContain("store: false");
     }
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
     const served = await caller.post({ input: input(60_000) });
     expect([served.status, served.body.store]).toEqual([200, false]);
     expect((await caller.get(served.body.id)).status).toBe(404);
     expect((await caller.post({ input: input(60_000), store: false })).status).toBe(200);
-    // What is small still fits, and another workspace has room of its own.
+    // A small response still fits, and another workspace has its own quota.
     expect((await caller.post({ store: true })).status).toBe(200);
     const other = callerWith(scene.gateway, (await scene.gateway.tenant()).key);
     expect((await other.post({ input: input(60_000), store: true })).status).toBe(200);
-    // Room is made by deleting.
+    // Deleting frees storage.
     await caller.remove(first.body.id);
     expect((await caller.post({ input: input(60_000), store: true })).status).toBe(200);
   });
 
-  test("RESP-05 answers that come at the same time do not fill more than there is room for", async () => {
+  test("RESP-05 concurrent responses do not exceed the quota", async () => {
     const open = gate();
-    const before = asked();
+    const before = requestCount();
     scene.at("ionos").always({ json: chatJson({ content: "Hello" }), gate: open.closed });
     const running = Array.from({ length: 6 }, () => caller.post({ input: input(60_000) }));
     await scene.at("ionos").arrived(before + 6);
@@ -75,10 +75,10 @@ describe("the room of a workspace", () => {
     expect(used_bytes).toBeLessThanOrEqual(MAX_BYTES);
   });
 
-  test("RESP-05 work that was taken is kept to its end, however full it has become meanwhile", async () => {
+  test("RESP-05 an accepted background run is stored to its end, even if the quota is full by then", async () => {
     const open = gate();
     scene.at("ionos").next({ frames: framesOf("translated", ["Hello"]), gate: open.closed });
-    const before = asked();
+    const before = requestCount();
     const made = await caller.post({ background: true });
     await scene.at("ionos").arrived(before + 1);
     expect((await caller.post({ input: input(190_000) })).body.store).toBe(true);
@@ -87,7 +87,7 @@ describe("the room of a workspace", () => {
     expect((await caller.once(made.body.id, "completed", "failed")).status).toBe("completed");
   });
 
-  test("RESP-05 the operator sees what is used of it, and a purge gives all of it back", async () => {
+  test("RESP-05 the operator sees the used storage, and a purge frees all of it", async () => {
     await caller.post({ input: input(50_000) });
     const listed = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/responses`);
     expect(listed).toMatchObject({ next: null, max_bytes: MAX_BYTES });
@@ -101,7 +101,7 @@ describe("the room of a workspace", () => {
   });
 });
 
-test("RESP-05 with less free on the disk than is to be left, nothing is stored and everything else is served", async () => {
+test("RESP-05 below the minimum free disk space nothing is stored and everything else is served", async () => {
   const scene = await sceneWith({ GATEWAY_DISK_FREE_MIN_BYTES: "1000000000000000" });
   try {
     await newTenant(scene);

@@ -19,7 +19,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     scene.at(WAYS[way]).always(replyingWith(way, ["Hello", " there"]));
   });
 
-  /** What the provider was sent of the conversation, in its own dialect. */
+  /** The conversation that the provider received, in its own dialect. */
   const sent = (): Json[] => {
     const json: Json = scene.at(WAYS[way]).requests.at(-1)?.json;
     return way === "native" ? json.input : json.messages;
@@ -29,7 +29,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
       typeof content === "string" ? content : content.map(({ text }: Json) => text).join(""),
     );
 
-  test("RESP-03 an answer is stored by default and comes back as it was; the provider is told to store nothing", async () => {
+  test("RESP-03 a response is stored by default and returned unchanged; the provider stores nothing", async () => {
     const made = await caller.post();
     expect(made.status, made.text).toBe(200);
     expect(made.body).toMatchObject({ status: "completed", store: true, background: false });
@@ -38,11 +38,11 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     const json: Json = scene.at(WAYS[way]).requests.at(-1)?.json;
     expect(json.store ?? false).toBe(false);
     expect(found.headers.get("x-ratelimit-remaining")).not.toBeNull();
-    // No cache on the way keeps it for the next who asks, with whatever key.
+    // No cache on the way may keep it for other clients.
     expect(found.headers.get("cache-control")).toBe("no-store");
   });
 
-  test("RESP-03 a streamed answer is stored before its last event is sent", async () => {
+  test("RESP-03 a streamed response is stored before its last event is sent", async () => {
     const made = await caller.post({ stream: true });
     const events = eventsIn(made.text);
     const last = events.at(-1);
@@ -58,7 +58,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect([again.status, again.body.error.code]).toEqual([400, "previous_response_not_found"]);
   });
 
-  test("RESP-02 a conversation goes on from a stored response: inputs and outputs in order, instructions not", async () => {
+  test("RESP-02 a conversation continues from a stored response: inputs and outputs in order, without instructions", async () => {
     const first = await caller.post({ input: "My name is Ada.", instructions: "Be brief." });
     const second = await caller.post({ input: "What is it?", previous_response_id: first.body.id });
     expect(second.body.previous_response_id).toBe(first.body.id);
@@ -69,26 +69,26 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(JSON.stringify(scene.at(WAYS[way]).requests.at(-1)?.json)).not.toContain(first.body.id);
   });
 
-  test("RESP-02 items of earlier answers can be given by reference", async () => {
+  test("RESP-02 items of earlier responses can be referenced", async () => {
     const first = await caller.post({ input: "My name is Ada." });
     const [item] = first.body.output;
-    const [asked] = (await caller.inputItems(first.body.id)).body.data;
+    const [question] = (await caller.inputItems(first.body.id)).body.data;
     const input = [
-      { type: "item_reference", id: asked.id },
+      { type: "item_reference", id: question.id },
       { type: "item_reference", id: item.id },
       { role: "user", content: "What is it?" },
     ];
     const second = await caller.post({ input });
     expect(second.status, second.text).toBe(200);
     expect(textsIn(sent())).toEqual(["My name is Ada.", "Hello there", "What is it?"]);
-    // And a conversation goes on from there.
+    // The conversation continues from there.
     expect((await caller.post({ previous_response_id: second.body.id, input: "Sure?" })).status).toBe(200);
     expect(textsIn(sent())).toHaveLength(5);
     const unknown = await caller.post({ input: [{ type: "item_reference", id: "msg_none" }] });
     expect([unknown.status, unknown.body.error.param]).toEqual([400, "input.0.id"]);
   });
 
-  test("RESP-03 what was deleted cannot be gone on from, nor what went on from it", async () => {
+  test("RESP-03 a deleted response and its descendants cannot be continued", async () => {
     const first = await caller.post();
     const second = await caller.post({ previous_response_id: first.body.id });
     const gone = await caller.remove(first.body.id);
@@ -103,7 +103,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     }
   });
 
-  test("RESP-03 input items: newest first, page by page, each with an id, with what came before", async () => {
+  test("RESP-03 input items: newest first, in pages, each with an id, including earlier turns", async () => {
     const first = await caller.post({
       input: [
         { role: "user", content: "one" },
@@ -149,13 +149,13 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     }
   });
 
-  test("RESP-03 input items of which several have one id come each once, under ids of their own that can be referred to", async () => {
+  test("RESP-03 input items with the same id are listed once each, under separate ids that can be referenced", async () => {
     const item = (id: string, text: string) => ({ type: "message", id, role: "user", content: text });
     const first = await caller.post({ input: [item("msg_a", "one"), item("msg_b", "two"), item("msg_a", "three")] });
-    const [said] = first.body.output;
+    const [message] = first.body.output;
     const second = await caller.post({
       previous_response_id: first.body.id,
-      input: [item("msg_b", "four"), { type: "item_reference", id: said.id }, item("msg_c", "five")],
+      input: [item("msg_b", "four"), { type: "item_reference", id: message.id }, item("msg_c", "five")],
     });
     const paged: Json[] = [];
     for (let after = ""; paged.length < 20; after = `&after=${paged.at(-1).id}`) {
@@ -180,7 +180,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect((await caller.get(made.body.id, "?stream=false&include[]=x&include[]=y")).status).toBe(200);
   });
 
-  test("RESP-03 the operations cost nothing and count in the key's window", async () => {
+  test("RESP-03 the operations are free and count in the key's rate limit", async () => {
     const made = await caller.post();
     const { body: limits } = { body: Number((await caller.get(made.body.id)).headers.get("x-ratelimit-remaining")) };
     await caller.inputItems(made.body.id);
@@ -190,7 +190,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 
-  test("RESP-05 nothing of a stored conversation is in the bytes of the data directory", async () => {
+  test("RESP-05 the data directory has no plain text of a stored conversation", async () => {
     const words = ["canary-of-the-answer-", way];
     scene.at(WAYS[way]).always(replyingWith("translated", words));
     if (way === "native") scene.at(WAYS[way]).always(replyingWith("native", words));

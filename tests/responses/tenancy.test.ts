@@ -16,7 +16,7 @@ const refusal = ({ status, body }: Awaited<ReturnType<Caller["get"]>>, id: strin
   message: String(body.error?.message).replaceAll(id, "<id>"),
 });
 
-test("RESP-03 every operation on another workspace's response answers as if there were none", async () => {
+test("RESP-03 every operation on another workspace's response answers 404", async () => {
   const [mine, other] = [await scene.gateway.tenant(), await scene.gateway.tenant()];
   const [own, foreign] = [callerWith(scene.gateway, mine.key), callerWith(scene.gateway, other.key)];
   const done = (await own.post()).body.id;
@@ -42,14 +42,14 @@ test("RESP-03 every operation on another workspace's response answers as if ther
     const referred = await foreign.post({ input: [{ type: "item_reference", id: item }] });
     expect(referred.status).toBe(400);
   }
-  // Nothing of it was touched.
+  // Nothing changed.
   expect((await own.get(done)).status).toBe(200);
   expect((await own.get(running)).body.status).toBe("in_progress");
   held.open();
   await own.cancel(running);
 });
 
-test("RESP-03 SCOPE-01 a response belongs to the workspace, whichever key made it; a key needs the scope of chat", async () => {
+test("RESP-03 SCOPE-01 a response belongs to the workspace, with any of its keys; a key needs the chat scope", async () => {
   const tenant = await scene.gateway.tenant();
   const keyWith = async (scopes: readonly string[]) =>
     (await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "k", environment: "live", scopes }))
@@ -67,7 +67,7 @@ test("RESP-03 SCOPE-01 a response belongs to the workspace, whichever key made i
   expect((await second.remove(id)).status).toBe(200);
 });
 
-test("RESP-05 under zero data retention, of the workspace or of a key, nothing is stored unless asked, and asking is refused by name", async () => {
+test("RESP-05 under zero data retention nothing is stored by default, and a request to store is refused by name", async () => {
   const strict = await openScene(["scaleway"]);
   const demanded = { zero_data_retention: true };
   const demands = [
@@ -81,7 +81,7 @@ test("RESP-05 under zero data retention, of the workspace or of a key, nothing i
       const caller = callerWith(strict.gateway, tenant.key);
       const before = (await caller.post()).body.id;
       await demand(tenant);
-      const asked = strict.at("scaleway").requests.length;
+      const callsBefore = strict.at("scaleway").requests.length;
       for (const field of ["store", "background"] as const) {
         const refused = await caller.post({ [field]: true });
         expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
@@ -91,7 +91,7 @@ test("RESP-05 under zero data retention, of the workspace or of a key, nothing i
         ]);
         expect(refused.body.error.message).toContain("zero data retention");
       }
-      expect(strict.at("scaleway").requests).toHaveLength(asked);
+      expect(strict.at("scaleway").requests).toHaveLength(callsBefore);
       const made = await caller.post();
       expect([made.status, made.body.store], made.text).toEqual([200, false]);
       expect((await caller.get(made.body.id)).status).toBe(404);
@@ -102,7 +102,7 @@ test("RESP-05 under zero data retention, of the workspace or of a key, nothing i
   }
 });
 
-test("RESP-05 PARAM-05 a request that demands zero data retention of itself is not kept by the gateway either", async () => {
+test("RESP-05 PARAM-05 a request with zero data retention is not stored by the gateway either", async () => {
   const caller = callerWith(scene.gateway, (await scene.gateway.tenant()).key);
   const provider = { zdr: true };
   for (const field of ["store", "background"] as const) {
@@ -111,7 +111,7 @@ test("RESP-05 PARAM-05 a request that demands zero data retention of itself is n
     expect(refused.body.error.message).toContain("zero data retention");
   }
   const made = await caller.post({ provider });
-  // Whether an endpoint promises it too is the catalogue's to say: what matters here is that nothing is in the store.
+  // Whether an endpoint promises it too is up to the catalogue: only the store matters here.
   if (made.status === 200) expect(made.body.store).toBe(false);
   else expect(made.body.error.code).toBe("zero_data_retention_required");
 });
@@ -124,7 +124,7 @@ test("RESP-03 the paths work without /v1 too", async () => {
   expect((await scene.gateway.call(tenant.key, `/responses/${made.body.id}/input_items`)).status).toBe(200);
 });
 
-test("RESP-05 an operator lists and deletes what is stored and never sees what is in it", async () => {
+test("RESP-05 an operator lists and deletes stored responses and never sees their content", async () => {
   const tenant = await scene.gateway.tenant();
   const caller = callerWith(scene.gateway, tenant.key);
   const ids: string[] = [];
@@ -138,7 +138,7 @@ test("RESP-05 an operator lists and deletes what is stored and never sees what i
   expect(await scene.gateway.manage("DELETE", `${base}/${ids[0]}`)).toEqual({ id: ids[0], deleted: true });
   await expect(scene.gateway.manage("DELETE", `${base}/${ids[0]}`)).rejects.toThrow("404");
   expect((await caller.get(ids[0] ?? "")).status).toBe(404);
-  // A running one ends first.
+  // A running one is ended first.
   const held = gate();
   scene.at("ionos").next({ gate: held.closed });
   const arriving = scene.at("ionos").arrived(scene.at("ionos").requests.length + 1);
@@ -153,7 +153,7 @@ test("RESP-05 an operator lists and deletes what is stored and never sees what i
   expect(actions.slice(0, 2)).toEqual(["response.purge", "response.delete"]);
 });
 
-test("LOG-05 RESP-03 who deletes or cancels a response with a key is in the audit log, by the key and without content", async () => {
+test("LOG-05 RESP-03 deleting or cancelling a response is in the audit log, with the key and without content", async () => {
   const tenant = await scene.gateway.tenant();
   const caller = callerWith(scene.gateway, tenant.key);
   const lines = async () => {
@@ -173,7 +173,7 @@ test("LOG-05 RESP-03 who deletes or cancels a response with a key is in the audi
   const arriving = scene.at("ionos").arrived(scene.at("ionos").requests.length + 1);
   const running = (await caller.post({ background: true })).body.id;
   await arriving;
-  // What has ended is not cancelled again.
+  // An ended response is not cancelled again.
   for (let time = 0; time < 2; time += 1) expect((await caller.cancel(running)).body.status).toBe("cancelled");
   held.open();
   expect(await lines()).toEqual([{ ...deleted, action: "response.cancel", target: running }, deleted]);

@@ -35,7 +35,7 @@ test("RESP-02 a refusal and a citation, whole and in a stream", async () => {
   }
 });
 
-test("RESP-02 thoughts are sealed for the caller only when asked for", async () => {
+test("RESP-02 encrypted reasoning is returned only if requested", async () => {
   for (const [more, has] of [
     [{}, false],
     [{ include: ["reasoning.encrypted_content"] }, true],
@@ -47,7 +47,7 @@ test("RESP-02 thoughts are sealed for the caller only when asked for", async () 
   }
 });
 
-test("RESP-02 one call at a time is told to Claude in the tool choice", async () => {
+test("RESP-02 disabled parallel calls are sent to Claude in the tool choice", async () => {
   const tools = [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }];
   const choiceFor = async (more: JsonObject) => {
     scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "x" }));
@@ -59,17 +59,17 @@ test("RESP-02 one call at a time is told to Claude in the tool choice", async ()
   const disable_parallel_tool_use = true;
   expect(await choiceFor(serial)).toEqual({ type: "auto", disable_parallel_tool_use });
   const named = { type: "function", name: "f" };
-  for (const [tool_choice, told] of [
+  for (const [tool_choice, expected] of [
     ["auto", { type: "auto", disable_parallel_tool_use }],
     ["required", { type: "any", disable_parallel_tool_use }],
     [named, { type: "tool", name: "f", disable_parallel_tool_use }],
     ["none", { type: "none" }],
   ] as const)
-    expect(await choiceFor({ ...serial, tool_choice })).toEqual(told);
+    expect(await choiceFor({ ...serial, tool_choice })).toEqual(expected);
   expect(await choiceFor({ parallel_tool_calls: true })).toBeUndefined();
 });
 
-test("RESP-02 a stream that breaks ends with an error and the failed response, and is not charged", async () => {
+test("RESP-02 a broken stream ends with an error and the failed response, and is not charged", async () => {
   const [frame] = [messageStream(messageJson([{ type: "text", text: "Hello there" }]), 4).toString()];
   const cut = frame.slice(0, frame.indexOf("content_block_stop"));
   scene.at("anthropic").next({ body: cut, headers: { "content-type": "text/event-stream" } });
@@ -85,7 +85,7 @@ test("RESP-02 a stream that breaks ends with an error and the failed response, a
   expect(await scene.charges(tenant)).not.toContainEqual(expect.objectContaining({ id: row.id }));
 });
 
-test("RESP-02 free text of a custom tool goes to the model as a function's argument, and comes back as it was", async () => {
+test("RESP-02 a custom tool's free text is sent as a function argument and returned unchanged", async () => {
   const tools = [{ type: "custom", name: "patch", description: "Patches files." }];
   const calls = [{ id: "call_1", name: "patch", input: { input: "*** Begin\n" } }];
   scene.at("anthropic").next(DIALECT_SCRIPTS.D2.streamed({ calls }));
@@ -101,7 +101,7 @@ test("RESP-02 free text of a custom tool goes to the model as a function's argum
   expect(JSON.stringify(sent.messages[2].content)).toContain("patched");
 });
 
-test("RESP-06 auto and a router of one's own answer here, whole and in a stream, and a router that is not there is named", async () => {
+test("RESP-06 auto and a workspace's router work here, whole and in a stream, and a missing router is named", async () => {
   const own = `@${tenant.slug}/mine`;
   await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/mine`, { models: [model] });
   for (const [router, chooses] of [
@@ -127,7 +127,7 @@ test("RESP-06 auto and a router of one's own answer here, whole and in a stream,
   expect([missing.status, missing.body.error.code]).toEqual([404, "router_not_found"]);
 });
 
-test("PARAM-04 a model that chooses its words by itself is asked without sampling, and the log says so", async () => {
+test("PARAM-04 a model that takes no sampling is called without it, and the log records it", async () => {
   scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "Hello." }));
   const { status, headers, text } = await ask({ model: "anthropic/claude-opus-4-8", temperature: 0.2, top_p: 0.9 });
   expect(status, text).toBe(200);

@@ -10,7 +10,7 @@ const CALLS = [
   { id: "call_1", name: "weather", input: { city: "Paris" } },
   { id: "call_2", name: "weather", input: {} },
 ];
-const SAID: Readonly<Record<string, ModelOutput>> = {
+const OUTPUTS: Readonly<Record<string, ModelOutput>> = {
   "a text": { text: "Grüße, 世界" },
   "calls of tools": { text: "Let me see.", calls: CALLS },
   "calls without a word": { calls: CALLS },
@@ -33,7 +33,7 @@ const expectedOutput = ({ thoughts, text, calls = [] }: ModelOutput): JsonObject
   })),
 ];
 
-/** Items without what a provider's seals add: those of one family stand on items of their own. */
+/** Items without a provider's signatures: one family puts them on separate items. */
 const readable = (output: readonly Json[]): Json[] =>
   output.filter((item) => item.type !== "reasoning" || item.summary.length > 0);
 
@@ -48,7 +48,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
   const ask = (more: JsonObject): Promise<Called> =>
     scene.gateway.call(tenant.key, "/v1/responses", { body: { model, input: "Hello", store: false, ...more } });
 
-  test("RESP-02 the response repeats what was asked, whole and in a stream", async () => {
+  test("RESP-02 the response repeats the request, whole and in a stream", async () => {
     const sent = {
       instructions: "Be brief.",
       max_output_tokens: 500,
@@ -70,21 +70,21 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     for (const { response } of [events[0], events.at(-1)]) expect(response).toMatchObject(repeated);
   });
 
-  test.each(Object.entries(SAID))("RESP-02 %s, whole and in a stream", async (_what, said) => {
-    const asked = { tools: TOOLS, include: ["reasoning.encrypted_content"] };
-    scene.at(provider).next(whole(said));
-    const plain = await ask(asked);
+  test.each(Object.entries(OUTPUTS))("RESP-02 %s, whole and in a stream", async (_what, output) => {
+    const options = { tools: TOOLS, include: ["reasoning.encrypted_content"] };
+    scene.at(provider).next(whole(output));
+    const plain = await ask(options);
     expect(plain.status, plain.text).toBe(200);
     expect(plain.headers.get("x-svc-upstream-surface")).toBe(provider === "anthropic" ? "messages" : "chat");
     expect(plain.body).toMatchObject({ object: "response", status: "completed", model, error: null });
     expect(plain.body.id).toBe(plain.headers.get("x-svc-request-id"));
     expect(plain.body.id).toMatch(/^resp_/);
-    expect(readable(plain.body.output)).toMatchObject(expectedOutput(said));
+    expect(readable(plain.body.output)).toMatchObject(expectedOutput(output));
     expect(plain.body.usage).toMatchObject({ output_tokens: 7, currency: "EUR", cost: expect.any(Number) });
     expectByDocument(plain.body);
 
-    scene.at(provider).next(streamed(said));
-    const stream = await ask({ ...asked, stream: true });
+    scene.at(provider).next(streamed(output));
+    const stream = await ask({ ...options, stream: true });
     expect(stream.headers.get("content-type")).toContain("text/event-stream");
     const events = responseEvents(stream.text);
     for (const event of events) expectByDocument(event);
@@ -92,7 +92,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(withId(folded, plain.body.id)).toEqual(withId(plain.body, plain.body.id));
   });
 
-  test("RESP-02 an answer cut short is incomplete, whole and in a stream", async () => {
+  test("RESP-02 a truncated reply is incomplete, whole and in a stream", async () => {
     const stop = { D1: "length", D2: "max_tokens", D3: "MAX_TOKENS", D4: "max_tokens" }[dialect] ?? "";
     scene.at(provider).next(whole({ text: "Hel", stop }));
     const { body } = await ask({ max_output_tokens: 16 });
@@ -104,7 +104,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(foldResponse(events).incomplete_details).toEqual({ reason: "max_output_tokens" });
   });
 
-  test("RESP-02 a conversation with thoughts and results of tools goes back, and the provider gets its own again", async () => {
+  test("RESP-02 reasoning and tool results are sent back, and the provider gets its own again", async () => {
     scene.at(provider).next(whole({ thoughts: "I should look.", calls: CALLS }));
     const first = await ask({ tools: TOOLS, include: ["reasoning.encrypted_content"] });
     scene.at(provider).next(whole({ text: "Sunny." }));
@@ -121,13 +121,13 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     if (provider === "anthropic") expect(sent).toContain('"signature":"sig+/="');
   });
 
-  test("RESP-02 a provider that fails before its first word costs nothing and is not seen", async () => {
+  test("RESP-02 a provider that fails before its first token is free and not visible", async () => {
     scene.at(provider).next({ status: 500, json: {} });
     const { status, body } = await ask({ stream: true });
     expect([status, body.error.code]).toEqual([502, "upstream_error"]);
   });
 
-  test("PARAM-04 what only the dialect itself can say is refused by name, and nobody is called", async () => {
+  test("PARAM-04 a field that only this dialect can express is refused by name, and no provider is called", async () => {
     const before = scene.at(provider).requests.length;
     for (const [more, param] of [
       [{ truncation: "auto" }, "truncation"],
@@ -146,7 +146,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(scene.at(provider).requests.length).toBe(before);
   });
 
-  test("PARAM-04 RESP-02 a conversation in which another model searched the web goes on without the search", async () => {
+  test("PARAM-04 RESP-02 a conversation with another model's web search continues without the search", async () => {
     scene.at(provider).next(whole({ text: "Hello." }));
     const searched = {
       type: "web_search_call",
@@ -162,7 +162,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect((await scene.row(headers.get("x-svc-request-id") ?? "")).attempts[0].reason).toContain("left out: input.1");
   });
 
-  test("PARAM-04 what is left out is in the log, and the answer comes all the same", async () => {
+  test("PARAM-04 dropped fields are in the log, and the request is served", async () => {
     scene.at(provider).next(whole({ text: "Hello." }));
     const tools = [...TOOLS, { type: "web_search" }];
     const { status, headers, text } = await ask({ metadata: { a: "b" }, prompt_cache_key: "k", tools });
@@ -170,7 +170,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
     const note = JSON.stringify(row);
     for (const field of ["metadata", "tools.1"]) expect(note).toContain(field);
-    // The chat dialect has a place for the hint, and gets it there.
+    // The chat dialect has a field for the hint.
     const sent: Json = scene.at(provider).requests.at(-1)?.json;
     expect(sent.prompt_cache_key).toBe(dialect === "D1" ? "k" : undefined);
     expect(note.includes("prompt_cache_key")).toBe(dialect !== "D1");

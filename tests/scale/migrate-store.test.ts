@@ -22,7 +22,7 @@ import { chatBody, connectedTo, MODEL, nanosOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const LEFT = `req_${Date.now().toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbb`;
-/** More than are read at a time, of tables with one key column and with several. */
+/** More than one read batch, of tables with one key column and with several. */
 const MANY = 120;
 
 let cluster: Cluster;
@@ -47,22 +47,22 @@ const settings = () => ({
   GATEWAY_WEBHOOK_PRIVATE: "on",
 });
 
-/** A little of everything that a gateway keeps. */
+/** A little of everything that a gateway stores. */
 async function fill(gateway: Awaited<ReturnType<typeof peopleGateway>>) {
   await gateway.setUp();
   await gateway.join("grace@example.eu");
   const tenant = await gateway.tenant({ credit: "50" });
   const at = `/workspaces/${tenant.slug}`;
   await gateway.manage("POST", `${at}/capture-windows`, { minutes: 5, reason: "naïve \u{1f600}" });
-  const said = await gateway.call(tenant.key, "/v1/chat/completions", {
+  const reply = await gateway.call(tenant.key, "/v1/chat/completions", {
     body: chatBody(),
     headers: { "idempotency-key": "once" },
   });
   const kept = await gateway.call(tenant.key, "/v1/responses", {
     body: { model: MODEL, input: "Hello.", store: true },
   });
-  expect([said.status, kept.status]).toEqual([200, 200]);
-  await gateway.manage("POST", `${at}/wallet/refunds`, { request: said.body.id, reference: "t", reason: "r" });
+  expect([reply.status, kept.status]).toEqual([200, 200]);
+  await gateway.manage("POST", `${at}/wallet/refunds`, { request: reply.body.id, reference: "t", reason: "r" });
   await gateway.manage("PUT", `${at}/providers/deepinfra`, { key: OWN("moved"), skip_test: true });
   await gateway.manage("PUT", "/providers/mistral", { key: OWN("platform"), skip_test: true });
   await gateway.manage("PUT", `${at}/alerts`, { low_balance: "10.00", webhook_url: "http://127.0.0.1:9/hook" });
@@ -72,10 +72,10 @@ async function fill(gateway: Awaited<ReturnType<typeof peopleGateway>>) {
   await gateway.manage("POST", `${at}/nodes`, { name: "rack", country: "DE" });
   await gateway.manage("POST", `${at}/tokens`, { name: "terraform", access: "read" });
   await gateway.manage("POST", "/rates", { rates: { USD: "1.1604" }, date: "2026-11-13" });
-  return { tenant, at, requestId: said.body.id, responseId: kept.body.id };
+  return { tenant, at, requestId: reply.body.id, responseId: kept.body.id };
 }
 
-/** What is left in a journal when a gateway is killed: a charge that its store does not have. */
+/** The journal of a killed gateway: a charge that its store does not have. */
 async function leaveInJournal(dataDir: string, id: string, workspaceId: string, keyId: string): Promise<void> {
   const dir = path.join(dataDir, "journal");
   const journal = await openJournal({ dir, clock: systemClock, syncEveryMs: 1, log: listeningLog(), disk: realDisk });
@@ -94,14 +94,14 @@ async function seen(gateway: TestGateway, at: string, { key, responseId }: { key
     usage: await gateway.manage("GET", `${at}/usage`),
     people: (await gateway.manage("GET", "/people")).data,
     alerts: await gateway.manage("GET", `${at}/alerts`),
-    // To look at what was captured is a line too.
+    // Viewing captured content is an audit entry too.
     audit: (await gateway.manage("GET", "/audit?limit=100")).data.filter(
       (line: Json) => line.action !== "capture.read",
     ),
   };
 }
 
-/** All rows of a table in the order of their text, bytes as hex. */
+/** All rows of a table sorted by their text, bytes as hex. */
 const asText = (rows: readonly Record<string, unknown>[]) =>
   rows
     .map((row) =>
@@ -117,7 +117,7 @@ const asText = (rows: readonly Record<string, unknown>[]) =>
     .toSorted();
 
 describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
-  test("SCALE-05 everything is kept: keys, money, log, contents, secrets, people, every row of every table", {
+  test("SCALE-05 everything is migrated: keys, money, log, contents, secrets, people, every row of every table", {
     timeout: 120_000,
   }, async () => {
     const dataDir = folder.path;
@@ -139,17 +139,17 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     await leaveInJournal(dataDir, `${LEFT}1`, id, tenant.keyId);
     await leaveInJournal(path.join(dataDir, "workers/2"), `${LEFT}2`, id, tenant.keyId);
 
-    // Cut off in the middle, and tried without meaning it: neither leaves a row.
+    // An interrupted run and a dry run leave no row.
     const cut = (table: string) => {
       if (table === "requests_daily") throw new Error("the cable");
     };
     await expect(move({ progress: cut })).rejects.toThrow("the cable");
-    // What another master key cannot open is not moved.
+    // Data that another master key cannot open is not migrated.
     const otherKey = { DATA_DIR: dataDir, GATEWAY_MASTER_KEY: "6d".repeat(32) };
     await expect(move({ env: otherKey })).rejects.toThrow("does not open with the master keys");
     const trial = await move({ dryRun: true });
     const dataKeys = trial.tables.find(({ name }) => name === "data_keys")?.rows ?? 0;
-    // Beside them one key of the workspace's own, one of the platform's, and the secret of a webhook.
+    // In addition one key of the workspace, one of the platform, and the secret of a webhook.
     expect(trial.secrets).toBe(dataKeys + 3);
     expect(
       await cluster.query(
@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     for (const table of tables.filter((name) => name !== "schema_migrations")) {
       const statement = source.prepare(`select * from ${table}`);
       statement.setReadBigInts(true);
-      // PostgreSQL has records whole, which instances of the version before can read.
+      // PostgreSQL has complete records, which instances of the previous version can read.
       const whole = ({ record, ...others }: Record<string, unknown>) =>
         record === undefined ? others : { ...others, record: JSON.stringify(parseRecord(String(record))) };
       const rows = asText(statement.all().map(whole));
@@ -245,7 +245,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     await second.close();
   });
 
-  test("SCALE-05 everything is moved although the database cannot be analysed: that is a warning", async () => {
+  test("SCALE-05 everything is migrated although the database cannot be analysed: that is a warning", async () => {
     const dataDir = path.join(folder.path, "small");
     const store = await openSqlite(dataDir, systemClock);
     const onDay = (day: number) => ({ createdAtMs: Date.UTC(2026, 0, 1 + day), keyId: `key_${day % 7}` });
@@ -254,7 +254,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     await store.ingest(records);
     await store.close();
     const address = await cluster.database("migrated");
-    // What an index computes is computed again to analyse its table.
+    // An expression index is evaluated again to analyse its table.
     await cluster.query(
       address,
       `create function no_analysis(text) returns text language plpgsql immutable as
@@ -268,7 +268,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     expect([await moved("request_records"), await moved("requests_daily")]).toEqual([MANY + 1, MANY]);
   });
 
-  test("SCALE-05 with two roles, who follows its last words runs the gateway as the one that owns nothing", {
+  test("SCALE-05 with two roles, the printed instructions run the gateway as the role without ownership", {
     timeout: 60_000,
   }, async () => {
     onTestFinished(cleanUp);
@@ -298,7 +298,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test("SCALE-05 what cannot be moved says why, without a password", async () => {
+  test("SCALE-05 a failed migration reports why, without a password", async () => {
     const nowhere = "postgres://me:very-secret@127.0.0.1:1/gateway";
     const away = await spawnCli(["migrate-store", "--to", nowhere, "--from", folder.path], {});
     const words = "nothing was moved to postgres://me@127.0.0.1:1/gateway (connect ECONNREFUSED";

@@ -64,26 +64,26 @@ describe("by characters", () => {
     ["🙂🙂🙂", 3n],
     ["👩‍👩‍👧", 5n],
     ["e\u0301", 2n],
-  ])("TTS-07 %s is billed by its code points, exactly", async (input, points) => {
+  ])("TTS-07 %s is billed by its exact number of code points", async (input, points) => {
     const { charged, headers, row } = await spoken("characters", audio(synthesizeSpeech("mp3", 3)), { input });
     expect(charged).toEqual([points * 15_000n]);
     expect(headers.get("x-svc-input-characters")).toBe(String(points));
     expect(row.detail.characters).toBe(Number(points));
   });
 
-  test("TTS-07 a half of a code point without its other half is one", async () => {
+  test("TTS-07 a lone surrogate counts as one code point", async () => {
     const { charged } = await spoken("characters", audio(synthesizeSpeech("mp3", 3)), { input: "a\udc00\udc00\ud83d" });
     expect(charged).toEqual([4n * 15_000n]);
   });
 
-  test("TTS-07 the format and the length of the audio change nothing, aac included", async () => {
+  test("TTS-07 format and duration of the audio do not matter, aac included", async () => {
     for (const format of ["aac", "opus", "wav"] as const) {
       const { charged } = await spoken("characters", audio(synthesizeSpeech(format, 30)), { response_format: format });
       expect(charged).toEqual([90_000n]);
     }
   });
 
-  test("TTS-07 a price of the request itself comes on top", async () => {
+  test("TTS-07 a price per request is added", async () => {
     expect((await spoken("request", audio(synthesizeSpeech("mp3", 3)))).charged).toEqual([1_090_000n]);
   });
 });
@@ -104,14 +104,14 @@ describe("by the second", () => {
     expect(row.detail.seconds).toBe(seconds);
   });
 
-  test("TTS-07 every format whose length can be measured is, from the audio itself", async () => {
+  test("TTS-07 every measurable format is measured from the audio itself", async () => {
     for (const format of ["mp3", "opus", "flac", "wav", "pcm"] as const) {
       const { charged } = await spoken("minute", audio(synthesizeSpeech(format, 7)), { response_format: format });
       expect(charged, format).toEqual([7n * PER_SECOND]);
     }
   });
 
-  test("TTS-07 headers that lie about the length are not believed", async () => {
+  test("TTS-07 headers with a false duration are ignored", async () => {
     const samples = synthesizeSpeech("pcm", 5);
     for (const claimed of [2, 48_000 * 3600]) {
       const lying = Buffer.concat([wavHeader({ rateHz: 24_000, channels: 1 }, claimed), samples]);
@@ -128,7 +128,7 @@ describe("by the second", () => {
 });
 
 describe("by tokens", () => {
-  test("TTS-07 text in and audio out, as the provider reports them", async () => {
+  test("TTS-07 text input and audio output, as the provider reports them", async () => {
     const usage = { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 };
     const { charged, bytes, row } = await spoken("tokens", events(synthesizeSpeech("mp3", 3), usage));
     expect(charged).toEqual([100n * 2000n + 1000n * 10_000n]);
@@ -138,7 +138,7 @@ describe("by tokens", () => {
     expect((await spoken("tokens", events(synthesizeSpeech("mp3", 3), named))).charged).toEqual(charged);
   });
 
-  test("TTS-07 Gemini's figures, of the last chunk", async () => {
+  test("TTS-07 Gemini's usage of the last chunk", async () => {
     const tenant = await scene.gateway.tenant();
     const chunk = (figures: unknown, more = {}) =>
       sse({
@@ -163,28 +163,28 @@ describe("by tokens", () => {
       ],
       headers: EVENTS,
     });
-    const asked = { model: "voice/raw", input: "Hello.", voice: "ada", response_format: "wav" };
-    expect((await scene.speak(tenant.key, asked)).status).toBe(200);
+    const request = { model: "voice/raw", input: "Hello.", voice: "ada", response_format: "wav" };
+    expect((await scene.speak(tenant.key, request)).status).toBe(200);
     expect(await scene.charged(tenant)).toEqual([50n * 2000n + 60n * 10_000n]);
   });
 
-  test("TTS-07 a provider that tells no figures is billed by an estimate below any real one, and marked so", async () => {
+  test("TTS-07 a provider without usage is billed by an estimate below any real usage, marked as estimated", async () => {
     const { charged, row } = await spoken("tokens", audio(synthesizeSpeech("mp3", 3)), { input: "x".repeat(400) });
     expect(row.usage.estimated).toBe(true);
-    // 20 tokens for each second of audio; the text is estimated as on every surface.
+    // 20 tokens per second of audio; the text is estimated as on every surface.
     expect(charged[0]).toBe(BigInt(row.usage.input_tokens) * 2000n + BigInt(row.usage.output_tokens) * 10_000n);
     expect(row.usage.output_tokens).toBe(60);
   });
 });
 
 describe("several prices", () => {
-  test("TTS-07 characters come before seconds, and seconds before tokens; nothing is added up", async () => {
+  test("TTS-07 characters take precedence over seconds, seconds over tokens; prices are not added up", async () => {
     const usage = { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 };
     expect((await spoken("all-three", events(synthesizeSpeech("mp3", 3), usage))).charged).toEqual([90_000n]);
     expect((await spoken("two", events(synthesizeSpeech("mp3", 3), usage))).charged).toEqual([3n * PER_SECOND]);
   });
 
-  test("TTS-07 figures are asked for only where tokens are billed", async () => {
+  test("TTS-07 usage is requested only where tokens are billed", async () => {
     for (const [model, format] of [
       ["all-three", undefined],
       ["two", undefined],
@@ -197,22 +197,22 @@ describe("several prices", () => {
     }
   });
 
-  test("ROUTE-08 the endpoint that is cheapest in its own unit comes first", async () => {
+  test("ROUTE-08 the endpoint that is cheapest in its own unit is first", async () => {
     const tenant = await scene.gateway.tenant();
-    const asked = { model: "voice/order", voice: "ada", response_format: "wav", input: "x".repeat(1500) };
+    const request = { model: "voice/order", voice: "ada", response_format: "wav", input: "x".repeat(1500) };
     // 1500 characters: 0.0015; 100 seconds: 0.05; 2500 tokens: about 0.03.
     for (const provider of ["alpha", "beta", "gamma"] as const) scene.at(provider).always({ status: 503, json: {} });
-    const { id } = await scene.speak(tenant.key, asked);
+    const { id } = await scene.speak(tenant.key, request);
     const { attempts } = await scene.row(id);
     expect(attempts.map((one: { provider: string }) => one.provider)).toEqual(["beta", "gamma", "alpha"]);
   });
 });
 
-describe("what is reserved and what is left", () => {
+describe("holds and disconnects", () => {
   const held = async (tenant: Tenant) =>
     nanosOf((await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).held);
 
-  test("BILL-03 characters are reserved exactly, seconds and tokens by what a text can take at most", async () => {
+  test("BILL-03 characters are reserved exactly, seconds and tokens by the maximum for the text", async () => {
     const { promise: gate, resolve } = Promise.withResolvers<void>();
     const input = "x".repeat(300);
     const reserved: bigint[] = [];
@@ -228,12 +228,12 @@ describe("what is reserved and what is left", () => {
     resolve();
     await Promise.all(calls);
     expect(reserved[0]).toBe(300n * 15_000n);
-    // A second for three characters and five more, at half the speed.
+    // One second per three characters plus five, at half the speed.
     expect(reserved[1]).toBe(210n * PER_SECOND);
     expect(reserved[2]).toBeGreaterThan(210n * 32n * 10_000n);
   });
 
-  test("ERR-05 a wallet that cannot cover it: 402, and nobody is asked", async () => {
+  test("ERR-05 a wallet that does not cover it: 402, and no provider is called", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.001" });
     const seen = scene.at("alpha").requests.length;
     const { status, error } = await scene.speak(poor.key, {
@@ -249,7 +249,7 @@ describe("what is reserved and what is left", () => {
     ["characters", 16n * 15_000n],
     ["minute", 2n * PER_SECOND],
     ["tokens", undefined],
-  ])("TTS-07 a caller who hangs up pays by %s for what was sent", async (model, expected) => {
+  ])("TTS-07 a client that disconnects pays by %s for what was sent", async (model, expected) => {
     const tenant = await scene.gateway.tenant();
     const first = synthesizeSpeech("mp3", 2);
     const { promise: gate } = Promise.withResolvers<void>();
@@ -257,8 +257,8 @@ describe("what is reserved and what is left", () => {
     const frame = model === "tokens" ? sse({ type: "speech.audio.delta", audio: first.toString("base64") }) : first;
     const headers = model === "tokens" ? EVENTS : { "content-type": "audio/mpeg" };
     scene.at("alpha").next({ frames: [frame, { data: "never", afterMs: 0, gate }], headers });
-    const asked = { model: `voice/${model}`, input: "A text, 16 signs", voice: "ada" };
-    const call = await openSpeechCall(scene.gateway.url, tenant.key, asked);
+    const request = { model: `voice/${model}`, input: "A text, 16 signs", voice: "ada" };
+    const call = await openSpeechCall(scene.gateway.url, tenant.key, request);
     await call.chunk();
     call.hangUp();
     const upstream = await scene.at("alpha").arrived(seen + 1);
@@ -271,13 +271,13 @@ describe("what is reserved and what is left", () => {
       expect(charged).toEqual([expected]);
       expect(usage).toMatchObject({ input_tokens: 0, estimated: false });
     } else {
-      // Two seconds at 20 tokens each, and the text: an estimate, and marked so.
+      // Two seconds at 20 tokens each, and the text; marked as estimated.
       expect(usage).toMatchObject({ output_tokens: 40, estimated: true });
       expect(charged).toEqual([40n * 10_000n + BigInt(usage.input_tokens) * 2000n]);
     }
   });
 
-  test("TTS-07 a caller who hangs up before any audio pays nothing", async () => {
+  test("TTS-07 a client that disconnects before any audio pays nothing", async () => {
     const tenant = await scene.gateway.tenant();
     const { promise: gate } = Promise.withResolvers<void>();
     const seen = scene.at("alpha").requests.length;

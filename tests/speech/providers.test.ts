@@ -32,7 +32,7 @@ const RECORDED = [
   { name: "gemini-pcm", provider: "google-ai-studio", model: "google/gemini-2.5-flash-tts", format: "pcm" },
 ] as const;
 
-/** What the provider's audio was, taken out of the recording by hand. */
+/** The provider's audio, extracted from the recording manually. */
 function audioIn(body: Buffer, name: string): Buffer {
   if (name === "openai-mp3") return body;
   const json = JSON.parse(body.toString("utf8"));
@@ -42,7 +42,7 @@ function audioIn(body: Buffer, name: string): Buffer {
 
 function replays(scene: () => Scene): void {
   test.each(RECORDED)(
-    "TTS-01 $name: a recorded answer comes out as its audio",
+    "TTS-01 $name: a recorded response gives its audio",
     async ({ name, provider, model, format }) => {
       const [recorded] = loadExchange(`audio-speech/${name}`).interactions;
       if (recorded === undefined) throw new Error(`${name} is empty`);
@@ -69,7 +69,7 @@ describe("the shipped catalogue", () => {
   });
   afterAll(() => scene.close());
 
-  test("TTS-06 every speech endpoint says how it is asked", async () => {
+  test("TTS-06 every speech endpoint has an interface", async () => {
     const loaded = await loadCatalogue([path.join(PROJECT_ROOT, "catalogue")], Date.now(), catalogueFiles);
     if ("problems" in loaded) throw new Error("the catalogue has problems");
     const speaking = [...loaded.snapshot.endpoints.values()].filter(({ surfaces }) => surfaces.includes("speech"));
@@ -77,7 +77,7 @@ describe("the shipped catalogue", () => {
     expect(speaking.length).toBeGreaterThanOrEqual(11);
   });
 
-  test("TTS-04 the two kinds of models that serve fewer formats say so, and take neither setting", async () => {
+  test("TTS-04 the two kinds of models with fewer formats list them, and take neither setting", async () => {
     const { key } = await scene.gateway.tenant();
     const { body } = await scene.gateway.call(key, "/v1/models");
     const params = (id: string) => body.data.find((one: { id: string }) => one.id === id).svc_speech_params;
@@ -94,7 +94,7 @@ describe("the shipped catalogue", () => {
     expect(params("openai/gpt-4o-mini-tts")).toMatchObject({ speed: "all", instructions: "all" });
   });
 
-  test("TTS-09 no provider of the model has a speech interface: 501; one has, and not for this model: 404", async () => {
+  test("TTS-09 no provider of the model has a speech interface: 501; one has, but not for this model: 404", async () => {
     const { key } = await scene.gateway.tenant();
     const { body } = await scene.gateway.call(key, "/v1/models");
     const of = (provider: string) =>
@@ -102,12 +102,12 @@ describe("the shipped catalogue", () => {
         ({ svc_providers, svc_surfaces }: { svc_providers: string[]; svc_surfaces: string[] }) =>
           svc_providers.includes(provider) && !svc_surfaces.includes("speech"),
       ).id;
-    const asked = { input: "Hello.", voice: "x" };
-    const claude = await speak(scene.gateway.url, key, { ...asked, model: of("anthropic") });
+    const request = { input: "Hello.", voice: "x" };
+    const claude = await speak(scene.gateway.url, key, { ...request, model: of("anthropic") });
     expect([claude.status, claude.error.code]).toEqual([501, "speech_not_supported"]);
-    const other = await speak(scene.gateway.url, key, { ...asked, model: of("mistral") });
+    const other = await speak(scene.gateway.url, key, { ...request, model: of("mistral") });
     expect([other.status, other.error.code]).toEqual([404, "model_not_found"]);
-    expect(await speak(scene.gateway.url, key, { ...asked, model: "no/such-model" })).toMatchObject({
+    expect(await speak(scene.gateway.url, key, { ...request, model: "no/such-model" })).toMatchObject({
       status: 404,
       error: { code: "model_not_found" },
     });

@@ -4,7 +4,7 @@ import type { Tenant } from "../support/gateway.ts";
 import { EVERYTHING, FIVE, openSpeech, RAW, type SpeechScene } from "../support/speech.ts";
 
 const MODEL = "voice/all";
-const ASKED = { model: MODEL, input: "Hello.", voice: "ada" };
+const REQUEST = { model: MODEL, input: "Hello.", voice: "ada" };
 
 let scene: SpeechScene;
 let tenant: Tenant;
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** The refusal, and that no provider heard of it. */
+/** The refusal, after checking that no provider received a request. */
 async function refused(body: Record<string, unknown>) {
   const before = (["alpha", "beta", "gamma"] as const).map((one) => scene.at(one).requests.length);
   const { status, error } = await scene.speak(tenant.key, body);
@@ -52,8 +52,8 @@ describe("the fields", () => {
     ["stream", { stream: true }],
     ["provider", { provider: { only: ["alpha"] } }],
     ["stream_format", { stream_format: "sse" }],
-  ])("TTS-02 %s is refused by its name", async (param, more) => {
-    expect(await refused({ ...ASKED, ...more })).toMatchObject({ status: 400, code: "unsupported_parameter", param });
+  ])("TTS-02 %s is refused by name", async (param, more) => {
+    expect(await refused({ ...REQUEST, ...more })).toMatchObject({ status: 400, code: "unsupported_parameter", param });
   });
 
   test.each([
@@ -69,11 +69,11 @@ describe("the fields", () => {
     ["input", { input: "" }],
     ["input", { input: undefined }],
     ["model", { model: undefined }],
-  ])("TTS-02 TTS-11 %s out of range or shape: %j", async (param, more) => {
-    expect(await refused({ ...ASKED, ...more })).toMatchObject({ status: 400, code: "invalid_value", param });
+  ])("TTS-02 TTS-11 %s out of range or malformed: %j", async (param, more) => {
+    expect(await refused({ ...REQUEST, ...more })).toMatchObject({ status: 400, code: "invalid_value", param });
   });
 
-  test("TTS-02 the ends of the ranges, code points and explicit nulls are taken", async () => {
+  test("TTS-02 the limits of ranges, code points and explicit nulls are accepted", async () => {
     scene.at("alpha").always({ body: synthesizeSpeech("mp3", 1), headers: { "content-type": "audio/mpeg" } });
     for (const more of [
       { speed: 0.25 },
@@ -82,28 +82,28 @@ describe("the fields", () => {
       { stream_format: "audio" },
       { speed: null, instructions: null, response_format: null, stream_format: null },
     ])
-      expect((await scene.speak(tenant.key, { ...ASKED, ...more })).status).toBe(200);
+      expect((await scene.speak(tenant.key, { ...REQUEST, ...more })).status).toBe(200);
   });
 });
 
 describe("formats and settings", () => {
   test.each(["mp3", "opus", "aac", "flac"])(
-    "TTS-04 raw samples cannot be served as %s, and both that can are named",
+    "TTS-04 raw samples cannot be served as %s, and both possible formats are named",
     async (format) => {
-      const { message, ...rest } = await refused({ ...ASKED, model: "voice/raw", response_format: format });
+      const { message, ...rest } = await refused({ ...REQUEST, model: "voice/raw", response_format: format });
       expect(rest).toMatchObject({ status: 400, code: "speech_format_not_supported", param: "response_format" });
       expect(message).toContain("wav, pcm");
     },
   );
 
   test("TTS-11 no format means mp3, which a model of raw samples does not serve", async () => {
-    const { code, message } = await refused({ ...ASKED, model: "voice/raw" });
+    const { code, message } = await refused({ ...REQUEST, model: "voice/raw" });
     expect(code).toBe("speech_format_not_supported");
     expect(message).toContain("wav, pcm");
   });
 
-  test("TTS-04 the five formats of the European provider are all but aac", async () => {
-    const { code, message } = await refused({ ...ASKED, model: "voice/five", response_format: "aac" });
+  test("TTS-04 the European provider has all formats but aac", async () => {
+    const { code, message } = await refused({ ...REQUEST, model: "voice/five", response_format: "aac" });
     expect(code).toBe("speech_format_not_supported");
     expect(message).toContain("mp3, opus, flac, wav, pcm");
   });
@@ -113,32 +113,32 @@ describe("formats and settings", () => {
     async (param) => {
       for (const model of ["voice/raw", "voice/five"]) {
         const value = param === "speed" ? 1 : "calm";
-        const refusal = await refused({ ...ASKED, model, response_format: "wav", [param]: value });
+        const refusal = await refused({ ...REQUEST, model, response_format: "wav", [param]: value });
         expect(refusal).toMatchObject({ status: 400, code: "unsupported_parameter", param });
         expect(refusal.message).toContain(model);
       }
     },
   );
 
-  test("TTS-12 a value out of range is told before that nobody takes the field", async () => {
-    expect(await refused({ ...ASKED, model: "voice/five", speed: 9 })).toMatchObject({
+  test("TTS-12 a value out of range is reported before an unsupported field", async () => {
+    expect(await refused({ ...REQUEST, model: "voice/five", speed: 9 })).toMatchObject({
       code: "invalid_value",
       param: "speed",
     });
   });
 
-  test("TTS-05 aac is refused where the price is by the minute", async () => {
-    const { code, message } = await refused({ ...ASKED, model: "voice/minute", response_format: "aac" });
+  test("TTS-05 aac is refused where the price is per minute", async () => {
+    const { code, message } = await refused({ ...REQUEST, model: "voice/minute", response_format: "aac" });
     expect(code).toBe("speech_format_not_supported");
     expect(message).toContain("mp3, opus, flac, wav, pcm");
   });
 
-  test("TTS-06 what only some take goes to those alone; nobody takes both: it is refused, and never called served by none", async () => {
+  test("TTS-06 a field that some endpoints take is routed there; a combination that none takes is refused by name", async () => {
     scene.at("alpha").always({ body: synthesizeSpeech("wav", 1), headers: { "content-type": "audio/wav" } });
-    const fast = await scene.speak(tenant.key, { ...ASKED, model: "voice/both", response_format: "wav", speed: 2 });
+    const fast = await scene.speak(tenant.key, { ...REQUEST, model: "voice/both", response_format: "wav", speed: 2 });
     expect([fast.status, fast.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
     const { code, message } = await refused({
-      ...ASKED,
+      ...REQUEST,
       model: "voice/both",
       response_format: "mp3",
       instructions: "calm",
@@ -147,7 +147,7 @@ describe("formats and settings", () => {
     expect(message).toContain("instructions");
   });
 
-  test("TTS-06 MOD-02 the model object says all, some or none, its voices and its limit", async () => {
+  test("TTS-06 MOD-02 the model object lists all, some or none, its voices and its limit", async () => {
     const { body } = await scene.gateway.call(tenant.key, "/v1/models");
     const of = (id: string) => body.data.find((one: { id: string }) => one.id === id);
     expect(of(MODEL).svc_speech_params).toEqual({
@@ -161,44 +161,44 @@ describe("formats and settings", () => {
     expect(of("voice/minute").svc_speech_params).toMatchObject({ aac: "none", mp3: "all" });
     expect(of("voice/both").svc_speech_params).toMatchObject({ speed: "some", instructions: "none" });
     expect(of(MODEL)).toMatchObject({ svc_max_input_chars: 20, svc_surfaces: ["speech"], svc_voices: [] });
-    // Where one states no limit there is none to be told.
+    // An endpoint without a stated limit has none to report.
     for (const id of ["voice/raw", "voice/both"]) expect(of(id)).not.toHaveProperty("svc_max_input_chars");
   });
 });
 
 describe("the text", () => {
   test("TTS-03 a text over the limit is refused with the limit and the model; code points count", async () => {
-    const { message, ...rest } = await refused({ ...ASKED, input: "x".repeat(21) });
+    const { message, ...rest } = await refused({ ...REQUEST, input: "x".repeat(21) });
     expect(rest).toMatchObject({ status: 413, code: "speech_input_too_long", param: "input" });
     expect(message).toContain("20");
     expect(message).toContain(MODEL);
     scene.at("alpha").always({ body: synthesizeSpeech("mp3", 1), headers: { "content-type": "audio/mpeg" } });
-    const smiling = await scene.speak(tenant.key, { ...ASKED, input: "🙂".repeat(20) });
+    const smiling = await scene.speak(tenant.key, { ...REQUEST, input: "🙂".repeat(20) });
     expect([smiling.status, smiling.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
   });
 });
 
-describe("who can be asked", () => {
-  test.each(["auto", "@demo/fast"])("TTS-09 %s is no model here", async (model) => {
-    expect(await refused({ ...ASKED, model })).toMatchObject({
+describe("which models can be called", () => {
+  test.each(["auto", "@demo/fast"])("TTS-09 %s is not a model here", async (model) => {
+    expect(await refused({ ...REQUEST, model })).toMatchObject({
       status: 400,
       code: "router_not_supported",
       param: "model",
     });
   });
 
-  test("TTS-09 a model that is not there, or does not speak", async () => {
-    expect(await refused({ ...ASKED, model: "voice/none" })).toMatchObject({ status: 404, code: "model_not_found" });
+  test("TTS-09 a missing model, and one without speech", async () => {
+    expect(await refused({ ...REQUEST, model: "voice/none" })).toMatchObject({ status: 404, code: "model_not_found" });
   });
 
   test("TTS-09 policy applies as on chat, with the same codes", async () => {
     const strict = await scene.gateway.tenant();
     await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { countries: ["DE"] });
-    const { status, error } = await scene.speak(strict.key, { ...ASKED, model: "voice/minute" });
+    const { status, error } = await scene.speak(strict.key, { ...REQUEST, model: "voice/minute" });
     expect([status, error.code]).toEqual([403, "compute_country_not_allowed"]);
   });
 
-  test("ERR-10 the first thing that is wrong answers", async () => {
+  test("ERR-10 the first error is the one reported", async () => {
     const order: [Record<string, unknown>, string][] = [
       [{ model: "auto", speed: 9, what: 1, response_format: "aac" }, "unsupported_parameter"],
       [{ model: "auto", speed: 9 }, "invalid_value"],
@@ -206,6 +206,6 @@ describe("who can be asked", () => {
       [{ model: "voice/none", response_format: "aac" }, "model_not_found"],
       [{ model: "voice/five", response_format: "aac", input: "x".repeat(1000) }, "speech_format_not_supported"],
     ];
-    for (const [more, code] of order) expect((await refused({ ...ASKED, ...more })).code).toBe(code);
+    for (const [more, code] of order) expect((await refused({ ...REQUEST, ...more })).code).toBe(code);
   });
 });

@@ -41,7 +41,7 @@ describe("the official client", () => {
     },
   );
 
-  test("TTS-01 the body can be read as a stream, in more than one piece", async () => {
+  test("TTS-01 the body can be read as a stream of several chunks", async () => {
     const response = await client.audio.speech.create({
       model: MODEL,
       input: TEXT,
@@ -90,7 +90,7 @@ describe("three interfaces, three units", () => {
     }
   });
 
-  test("TTS-06 some take speed, and the request goes there; all serve wav", async () => {
+  test("TTS-06 speed is supported by some endpoints, and the request is routed there; all serve wav", async () => {
     const { body } = await gateway.call(gateway.key, `/v1/models/${MODEL}`);
     expect(body.svc_speech_params).toEqual({
       ...{ mp3: "some", opus: "some", aac: "some", flac: "some", wav: "all", pcm: "all" },
@@ -109,28 +109,28 @@ describe("three interfaces, three units", () => {
     }
   });
 
-  test("TTS-03 a text that is too long for one goes to the others", async () => {
+  test("TTS-03 a text that is too long for one endpoint is routed to the others", async () => {
     const { status, headers } = await ask({ input: "x".repeat(5000) });
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "sandbox-fr"]);
   });
 });
 
 describe("models that fail on purpose", () => {
-  test("another format than asked for: the next one serves", async () => {
+  test("a different format than requested: the next endpoint serves", async () => {
     const { status, headers, bytes, id } = await ask({ model: "sandbox/speak-other-format" });
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "sandbox-fr"]);
     expect(couldBeFormat("mp3", bytes)).toBe(true);
     expect((await row(id)).attempts).toHaveLength(2);
   });
 
-  test("a web page from everyone: 502", async () => {
+  test("an HTML page from every endpoint: 502", async () => {
     expect(await ask({ model: "sandbox/speak-html" })).toMatchObject({
       status: 502,
       error: { code: "upstream_error" },
     });
   });
 
-  test("a connection that dies: so does the caller's", async () => {
+  test("a broken upstream connection breaks the caller's too", async () => {
     const call = await openSpeechCall(gateway.url, gateway.key, {
       model: "sandbox/speak-cut",
       input: TEXT,
@@ -141,18 +141,18 @@ describe("models that fail on purpose", () => {
   });
 });
 
-describe("what is kept", () => {
-  test("TTS-08 TTS-12 a capture window keeps the text and the parameters, and no audio is on the disk", async () => {
+describe("stored data", () => {
+  test("TTS-08 TTS-12 a capture window stores text and parameters, and no audio is on disk", async () => {
     const tenant = await gateway.tenant();
     await gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
-    const asked = { model: MODEL, input: TEXT, voice: "ada", response_format: "pcm", instructions: "calm" };
-    const { id, bytes } = await speak(gateway.url, tenant.key, asked);
+    const request = { model: MODEL, input: TEXT, voice: "ada", response_format: "pcm", instructions: "calm" };
+    const { id, bytes } = await speak(gateway.url, tenant.key, request);
     const captured = await eventually(async () => {
       const { captured: found } = await row(id);
       if (found === undefined || found === null) throw new Error("not kept yet");
       return found;
     });
-    expect(captured.request).toEqual(asked);
+    expect(captured.request).toEqual(request);
     expect(captured.answer).toBeNull();
     const sample = bytes.subarray(4000, 4064);
     expect(filesWith(gateway.dataDir, [sample])).toEqual([]);
@@ -173,8 +173,8 @@ describe("what is kept", () => {
   });
 });
 
-describe("who may, and where", () => {
-  test("SCOPE-01 inference:audio opens it, another scope does not", async () => {
+describe("access", () => {
+  test("SCOPE-01 inference:audio grants access, another scope does not", async () => {
     const audio = await gateway.tenant({ key: { scopes: ["inference:audio"] } });
     const chat = await gateway.tenant({ key: { scopes: ["inference:chat"] } });
     const body = { model: MODEL, input: "Hello.", voice: "ada" };
@@ -185,7 +185,7 @@ describe("who may, and where", () => {
     });
   });
 
-  test("MOD-01 models that only speak or transcribe show what their cheapest endpoint is billed by", async () => {
+  test("MOD-01 models that only speak or transcribe list the billing unit of their cheapest endpoint", async () => {
     const response = await fetch(`${gateway.url}/v1/public/models?surface=transcriptions,speech&limit=100`);
     const shown: Json = await response.json();
     expect(shown.data.length, JSON.stringify(shown)).toBeGreaterThan(1);
@@ -195,13 +195,13 @@ describe("who may, and where", () => {
         expect(lowest_price !== null, id).toBe(endpoints.some(({ price }: Json) => price !== null));
   });
 
-  test("TTS-09 a model that does not speak is not found, and says why", async () => {
+  test("TTS-09 a model without speech is not found, with the reason", async () => {
     const { status, error } = await ask({ model: "sandbox/chat" });
     expect([status, error.code]).toEqual([404, "model_not_found"]);
     expect(error.message).toContain("speech");
   });
 
-  test("TTS-09 switched off: 404 before anything else of the request is looked at, and no model is listed with it", async () => {
+  test("TTS-09 turned off: 404 before any other check, and no model lists the surface", async () => {
     const off = await gatewayForTest({ env: { GATEWAY_SPEECH: "off" } });
     const refused = await off.call(off.key, "/v1/audio/speech", { body: "no json at all" });
     expect([refused.status, refused.body.error.code]).toEqual([404, "audio_not_enabled"]);

@@ -15,7 +15,7 @@ import {
 } from "../support/speech.ts";
 import type { Script } from "../support/upstream.ts";
 
-const ASKED = { input: "A text to be said.", voice: "ada" };
+const REQUEST = { input: "A text to be said.", voice: "ada" };
 const CHARACTERS = { per_1m_characters: 10 };
 const TOKENS = { input_per_1m_tokens: 1, audio_output_per_1m_tokens: 10 };
 const MP3 = synthesizeSpeech("mp3", 4);
@@ -123,52 +123,49 @@ const WAYS: Way[] = [
   },
 ];
 
-describe("bytes as they come", () => {
-  test.each(WAYS)(
-    "TTS-01 $model: the first chunk is with the caller before the provider has sent its last",
-    async (way) => {
-      const audio = way.format === "mp3" ? MP3 : PCM;
-      const { promise: heard, resolve } = Promise.withResolvers<void>();
-      const [first, last] = way.frames([audio.subarray(0, audio.length >> 1), audio.subarray(audio.length >> 1)]);
-      scene.at(way.at).next({ frames: [first, { data: last, afterMs: 0, gate: heard }], headers: way.headers ?? {} });
-      const asked = { ...ASKED, model: `voice/${way.model}`, response_format: way.format };
-      const call = await openSpeechCall(scene.gateway.url, tenant.key, asked);
-      expect([call.status, call.headers["content-type"]]).toEqual([200, CONTENT_TYPES[way.format]]);
-      const chunks = [await call.chunk()];
-      expect(chunks[0]?.length).toBeGreaterThan(0);
-      resolve();
-      for await (const chunk of call.response) chunks.push(chunk);
-      expect(await call.over).toBe("whole");
-      expect(Buffer.concat(chunks).equals(audio)).toBe(true);
-    },
-  );
+describe("streaming", () => {
+  test.each(WAYS)("TTS-01 $model: the caller has the first chunk before the provider sends its last", async (way) => {
+    const audio = way.format === "mp3" ? MP3 : PCM;
+    const { promise: received, resolve } = Promise.withResolvers<void>();
+    const [first, last] = way.frames([audio.subarray(0, audio.length >> 1), audio.subarray(audio.length >> 1)]);
+    scene.at(way.at).next({ frames: [first, { data: last, afterMs: 0, gate: received }], headers: way.headers ?? {} });
+    const request = { ...REQUEST, model: `voice/${way.model}`, response_format: way.format };
+    const call = await openSpeechCall(scene.gateway.url, tenant.key, request);
+    expect([call.status, call.headers["content-type"]]).toEqual([200, CONTENT_TYPES[way.format]]);
+    const chunks = [await call.chunk()];
+    expect(chunks[0]?.length).toBeGreaterThan(0);
+    resolve();
+    for await (const chunk of call.response) chunks.push(chunk);
+    expect(await call.over).toBe("whole");
+    expect(Buffer.concat(chunks).equals(audio)).toBe(true);
+  });
 
-  test("TTS-01 a provider that dribbles byte by byte gives the same audio", async () => {
+  test("TTS-01 a provider that sends single bytes gives the same audio", async () => {
     const short = synthesizeSpeech("mp3", 0.5);
     scene.at("alpha").next({ ...plain(short), slices: "bytes" });
-    const bare = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    const bare = await scene.speak(tenant.key, { ...REQUEST, model: "voice/bytes" });
     expect(bare.bytes.equals(short)).toBe(true);
     const body = JSON.stringify({ audio_data: short.toString("base64").replaceAll("/", "\\/") });
     scene
       .at("beta")
       .next({ body, headers: { "content-type": "application/json" }, slices: "bytes", framing: "chunked" });
-    const whole = await scene.speak(tenant.key, { ...ASKED, model: "voice/five-whole" });
+    const whole = await scene.speak(tenant.key, { ...REQUEST, model: "voice/five-whole" });
     expect(whole.bytes.equals(short)).toBe(true);
   });
 
-  test("TTS-01 a caller who reads slowly makes the provider wait, and loses nothing", async () => {
+  test("TTS-01 a slow reader applies backpressure to the provider and loses nothing", async () => {
     const piece = Buffer.concat(Array.from({ length: 64 }, () => MP3));
     let sent = 0;
     function* endless() {
       for (; sent < 64; sent += 1) yield piece;
     }
     scene.at("alpha").next({ frames: endless(), headers: { "content-type": "audio/mpeg" } });
-    // Hours of audio belong to a long text.
+    // Hours of audio need a long text.
     const input = "word ".repeat(3000);
-    const call = await openSpeechCall(scene.gateway.url, tenant.key, { ...ASKED, input, model: "voice/bytes" });
+    const call = await openSpeechCall(scene.gateway.url, tenant.key, { ...REQUEST, input, model: "voice/bytes" });
     await call.chunk();
     await new Promise((resolve) => setTimeout(resolve, 300));
-    // More than sockets hold, so the provider would be done if nobody held it back.
+    // More than socket buffers hold: without backpressure the provider would finish.
     expect(sent).toBeLessThan(64);
     let bytes = 0;
     for await (const chunk of call.response) bytes += chunk.length;
@@ -177,19 +174,19 @@ describe("bytes as they come", () => {
   });
 });
 
-describe("what was asked for", () => {
-  test("TTS-11 OpenAI's format: default mp3, the voice as given, nothing that was not sent", async () => {
+describe("requests", () => {
+  test("TTS-11 OpenAI's format: default mp3, the voice unchanged, nothing that was not sent", async () => {
     scene.at("alpha").next(plain(MP3));
-    await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    await scene.speak(tenant.key, { ...REQUEST, model: "voice/bytes" });
     expect(scene.at("alpha").requests.at(-1)).toMatchObject({ method: "POST", path: "/v1/audio/speech" });
     expect(scene.at("alpha").requests.at(-1)?.json).toEqual({
       model: "bytes-upstream",
-      input: ASKED.input,
+      input: REQUEST.input,
       voice: "ada",
       response_format: "mp3",
     });
     scene.at("alpha").next({ frames: [delta(MP3, "audio"), DONE], headers: EVENTS });
-    await scene.speak(tenant.key, { ...ASKED, model: "voice/tokens", speed: 1.5, instructions: "calm" });
+    await scene.speak(tenant.key, { ...REQUEST, model: "voice/tokens", speed: 1.5, instructions: "calm" });
     expect(scene.at("alpha").requests.at(-1)?.json).toMatchObject({
       speed: 1.5,
       instructions: "calm",
@@ -199,21 +196,21 @@ describe("what was asked for", () => {
 
   test("TTS-11 Mistral's and Gemini's formats", async () => {
     scene.at("beta").next({ frames: [delta(MP3, "audio_data"), DONE], headers: EVENTS });
-    await scene.speak(tenant.key, { ...ASKED, model: "voice/five", voice: "Ä 1" });
+    await scene.speak(tenant.key, { ...REQUEST, model: "voice/five", voice: "Ä 1" });
     expect(scene.at("beta").requests.at(-1)?.json).toEqual({
       model: "five-upstream",
-      input: ASKED.input,
+      input: REQUEST.input,
       voice_id: "Ä 1",
       response_format: "mp3",
       stream: true,
     });
     scene.at("gamma").next({ json: { ...pcmChunk(PCM, LAST), usageMetadata: FIGURES } });
-    await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "pcm" });
+    await scene.speak(tenant.key, { ...REQUEST, model: "voice/raw-whole", response_format: "pcm" });
     const { path, headers, json } = scene.at("gamma").requests.at(-1) ?? {};
     expect(path).toBe("/v1/models/raw-whole-upstream:generateContent");
     expect(headers?.["x-goog-api-key"]).toBeDefined();
     expect(json).toEqual({
-      contents: [{ role: "user", parts: [{ text: ASKED.input }] }],
+      contents: [{ role: "user", parts: [{ text: REQUEST.input }] }],
       generationConfig: {
         responseModalities: ["AUDIO"],
         speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: "ada" } } },
@@ -231,16 +228,20 @@ describe("what was asked for", () => {
   ] as const)("TTS-11 %s has its exact content type, %s", async (format, type) => {
     const audio = synthesizeSpeech(format, 1);
     scene.at("alpha").next(plain(audio, format));
-    const spoken = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", response_format: format });
+    const spoken = await scene.speak(tenant.key, { ...REQUEST, model: "voice/bytes", response_format: format });
     expect(spoken.headers.get("content-type")).toBe(type);
     expect(spoken.bytes.equals(audio)).toBe(true);
   });
 
-  test("TTS-04 raw samples become a WAV file with the rate that the provider tells", async () => {
+  test("TTS-04 raw samples become a WAV file with the provider's sample rate", async () => {
     const inline = { mimeType: "audio/L16;codec=pcm;rate=16000", data: PCM.toString("base64") };
     const candidates = [{ content: { parts: [{ inlineData: inline }] }, ...LAST }];
     scene.at("gamma").next({ json: { candidates, usageMetadata: FIGURES } });
-    const { bytes, id } = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "wav" });
+    const { bytes, id } = await scene.speak(tenant.key, {
+      ...REQUEST,
+      model: "voice/raw-whole",
+      response_format: "wav",
+    });
     expect(bytes.subarray(0, 4).toString()).toBe("RIFF");
     expect(bytes.readUInt32LE(24)).toBe(16_000);
     expect(bytes.subarray(44).equals(PCM)).toBe(true);
@@ -248,21 +249,21 @@ describe("what was asked for", () => {
     expect((await scene.row(id)).detail).toMatchObject({ seconds: PCM.length / 2 / 16_000, bytes: bytes.length });
   });
 
-  test("TTS-04 a provider that sends a file in the place of samples is read all the same", async () => {
+  test("TTS-04 a provider that sends a file instead of samples is accepted", async () => {
     const wav = synthesizeSpeech("wav", 1);
     const inline = { mimeType: "audio/wav", data: wav.toString("base64") };
     const json = { candidates: [{ content: { parts: [{ inlineData: inline }] }, ...LAST }], usageMetadata: FIGURES };
     scene.at("gamma").next({ json });
-    const samples = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "pcm" });
+    const samples = await scene.speak(tenant.key, { ...REQUEST, model: "voice/raw-whole", response_format: "pcm" });
     expect(samples.bytes.equals(wav.subarray(44))).toBe(true);
     scene.at("gamma").next({ json });
-    const file = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "wav" });
+    const file = await scene.speak(tenant.key, { ...REQUEST, model: "voice/raw-whole", response_format: "wav" });
     expect(file.bytes.equals(wav)).toBe(true);
   });
 
-  test("TTS-10 HDR-03 the headers of rule 10 and no other of the gateway's own", async () => {
+  test("TTS-10 HDR-03 the headers of rule 10 and no other gateway header", async () => {
     scene.at("alpha").next(plain(MP3));
-    const { headers, id } = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", input: "né 🙂" });
+    const { headers, id } = await scene.speak(tenant.key, { ...REQUEST, model: "voice/bytes", input: "né 🙂" });
     const own = [...headers.keys()].filter((name) => name.startsWith("x-svc-") || name.startsWith("x-ratelimit-"));
     expect(own.sort()).toEqual([
       "x-ratelimit-limit",
@@ -281,19 +282,19 @@ describe("what was asked for", () => {
     expect(id).toMatch(/^req_/);
   });
 
-  test("TTS-10 HDR-03 no country where none is known, no characters where they are not billed", async () => {
+  test("TTS-10 HDR-03 no country if unknown, no characters if they are not billed", async () => {
     scene.at("nowhere").next(plain(MP3));
-    const lost = await scene.speak(tenant.key, { ...ASKED, model: "voice/lost" });
+    const lost = await scene.speak(tenant.key, { ...REQUEST, model: "voice/lost" });
     expect(lost.headers.has("x-svc-compute-country")).toBe(false);
     expect(lost.headers.has("x-svc-compute-countries")).toBe(false);
     scene.at("alpha").next(plain(MP3));
-    const timed = await scene.speak(tenant.key, { ...ASKED, model: "voice/minute" });
+    const timed = await scene.speak(tenant.key, { ...REQUEST, model: "voice/minute" });
     expect(timed.headers.has("x-svc-input-characters")).toBe(false);
   });
 });
 
-describe("what goes wrong", () => {
-  const several = { ...ASKED, model: "voice/several" };
+describe("failures", () => {
+  const several = { ...REQUEST, model: "voice/several" };
 
   test.each<[string, Script]>([
     ["a status", { status: 503, json: { error: { message: "busy" } } }],
@@ -314,7 +315,7 @@ describe("what goes wrong", () => {
     const spoken = await scene.speak(tenant.key, several);
     expect([spoken.status, spoken.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
     expect(spoken.bytes.equals(MP3)).toBe(true);
-    // Both had the text, in two countries: none of them alone is where it was processed.
+    // Both received the text, in two countries: neither alone is the place of processing.
     expect(spoken.headers.get("x-svc-compute-countries")).toBe("DE,FR");
     expect(spoken.headers.has("x-svc-compute-country")).toBe(false);
     expect((await scene.row(spoken.id)).attempts).toHaveLength(2);
@@ -349,12 +350,12 @@ describe("what goes wrong", () => {
       { frames: [sse({ type: "error", error: { message: "overloaded", code: 503 } })], headers: EVENTS },
     ],
     ["events of nothing", "five", "beta", { frames: [DONE], headers: EVENTS }],
-  ])("TTS-01 %s is no answer: 502, nothing charged", async (_what, model, at, script) => {
+  ])("TTS-01 %s is an invalid response: 502, nothing charged", async (_what, model, at, script) => {
     const own = await scene.gateway.tenant();
     scene.at(at).next(script);
     const format = model.startsWith("raw") ? "pcm" : "mp3";
     const { status, error } = await scene.speak(own.key, {
-      ...ASKED,
+      ...REQUEST,
       model: `voice/${model}`,
       response_format: format,
     });
@@ -378,19 +379,19 @@ describe("what goes wrong", () => {
       "an error in the middle",
       "tokens",
       "alpha",
-      // One that came together with the first audio would be told before the answer begins.
+      // A failure that arrives with the first audio would be reported before the response begins.
       (gate) => ({
         frames: [delta(MP3, "audio"), { data: sse({ error: { message: "lost" } }), afterMs: 0, gate }],
         headers: EVENTS,
       }),
     ],
   ])(
-    "TTS-01 %s that break off in the middle: so does the caller's answer, and nothing is charged",
+    "TTS-01 %s that break off: the caller's response breaks too, and nothing is charged",
     async (_what, model, at, scripted) => {
       const own = await scene.gateway.tenant();
       const begun = Promise.withResolvers<void>();
       scene.at(at).next(scripted(begun.promise));
-      const call = await openSpeechCall(scene.gateway.url, own.key, { ...ASKED, model: `voice/${model}` });
+      const call = await openSpeechCall(scene.gateway.url, own.key, { ...REQUEST, model: `voice/${model}` });
       begun.resolve();
       expect(call.status).toBe(200);
       call.response.resume();
@@ -401,11 +402,11 @@ describe("what goes wrong", () => {
     },
   );
 
-  test("a provider's refusal of the text is passed on with its words", async () => {
+  test("a provider's refusal of the text is passed on with its message", async () => {
     scene
       .at("alpha")
       .next({ status: 400, json: { error: { message: "no such voice", type: "invalid_request_error" } } });
-    const { status, error } = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    const { status, error } = await scene.speak(tenant.key, { ...REQUEST, model: "voice/bytes" });
     expect([status, error.code]).toEqual([400, "provider_error"]);
     expect(error.message).toContain("no such voice");
   });

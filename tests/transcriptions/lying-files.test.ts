@@ -5,18 +5,18 @@ import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { sound, transcribe } from "../support/transcriptions.ts";
 
-/** Its answers say how long the audio was. */
-const TOLD = "openai/whisper-1";
-/** Those of this one do not always. */
-const UNTOLD = "openai/whisper-large-v3";
-const HEARD_SECONDS = 60;
+/** A model whose replies report the duration of the audio. */
+const REPORTS_DURATION = "openai/whisper-1";
+/** A model whose replies do not always report it. */
+const REPORTS_NO_DURATION = "openai/whisper-large-v3";
+const AUDIO_SECONDS = 60;
 
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
   scene = await openScene(["openai", "groq"]);
-  const heard = { text: "Hi", duration: HEARD_SECONDS, usage: { type: "duration", seconds: HEARD_SECONDS } };
-  for (const provider of ["openai", "groq"] as const) scene.at(provider).always({ json: heard });
+  const transcript = { text: "Hi", duration: AUDIO_SECONDS, usage: { type: "duration", seconds: AUDIO_SECONDS } };
+  for (const provider of ["openai", "groq"] as const) scene.at(provider).always({ json: transcript });
 });
 afterAll(() => scene.close());
 beforeEach(async () => {
@@ -55,7 +55,7 @@ function element(id: string, ...parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(id, "hex"), words(0x10000000 + body.length), body]);
 }
 
-/** Blocks that follow each other by a millisecond. */
+/** Blocks one millisecond apart. */
 function webm(codec: string, blockBytes: number, blocks: number): Buffer {
   const hex = (text: string) => Buffer.from(text, "hex");
   const shape = element("e1", element("b5", hex("467a0000")), element("9f", hex("01")), element("6264", hex("10")));
@@ -75,22 +75,22 @@ function webm(codec: string, blockBytes: number, blocks: number): Buffer {
   return Buffer.concat([element("1a45dfa3"), element("18538067", element("1654ae6b", track), cluster)]);
 }
 
-/** A track with one packet, and another with a minute of them. */
+/** A track with one packet, and another with a minute of packets. */
 function twoTracks(): Buffer {
   const hex = (text: string) => Buffer.from(text, "hex");
   const track = (number: string) =>
     element("ae", element("d7", hex(number)), element("83", hex("02")), element("86", Buffer.from("A_OPUS")));
   const block = (number: string) => element("a3", hex(`${number}000080f8fffe`));
-  const long = Array.from({ length: HEARD_SECONDS * 50 }, () => block("82"));
+  const long = Array.from({ length: AUDIO_SECONDS * 50 }, () => block("82"));
   const cluster = element("1f43b675", element("e7", hex("00")), block("81"), ...long);
   const tracks = element("1654ae6b", track("01"), track("02"));
   return Buffer.concat([element("1a45dfa3"), element("18538067", tracks, cluster)]);
 }
 
-/** Frames that follow one another, then frames that each have a byte between them. */
+/** Consecutive frames, then frames with one byte between them. */
 function brokenMp3(): Buffer {
-  const bytes = synthesizeSpeech("mp3", HEARD_SECONDS);
-  const frames = Math.round(HEARD_SECONDS / 0.024);
+  const bytes = synthesizeSpeech("mp3", AUDIO_SECONDS);
+  const frames = Math.round(AUDIO_SECONDS / 0.024);
   const frameBytes = Math.floor(bytes.length / frames);
   const loose = Array.from({ length: frames }, (_, index) => [
     bytes.subarray(index * frameBytes, (index + 1) * frameBytes),
@@ -153,34 +153,34 @@ async function billed(model: string, name: string, bytes: Buffer): Promise<numbe
 }
 
 test.each(LIES)(
-  "STT-01 BILL-02 %s: no header makes it cheaper than what the provider heard",
+  "STT-01 BILL-02 %s: no header makes it cheaper than the duration that the provider reports",
   async (_, name, bytes) => {
-    expect(await billed(TOLD, name, bytes)).toBeGreaterThan(HEARD_SECONDS * 0.95);
-    expect((await billed(UNTOLD, name, bytes)) ?? HEARD_SECONDS).toBeGreaterThan(HEARD_SECONDS * 0.95);
+    expect(await billed(REPORTS_DURATION, name, bytes)).toBeGreaterThan(AUDIO_SECONDS * 0.95);
+    expect((await billed(REPORTS_NO_DURATION, name, bytes)) ?? AUDIO_SECONDS).toBeGreaterThan(AUDIO_SECONDS * 0.95);
   },
 );
 
-test.each(LIES)("BILL-03 %s: what is reserved covers it", async (_, name, bytes) => {
+test.each(LIES)("BILL-03 %s: the hold covers it", async (_, name, bytes) => {
   const poor = await scene.gateway.tenant({ credit: "0.004" });
   const before = scene.at("openai").requests.length;
-  const answer = await transcribe(scene.gateway, poor.key, [["model", TOLD]], { name, bytes });
+  const answer = await transcribe(scene.gateway, poor.key, [["model", REPORTS_DURATION]], { name, bytes });
   expect([answer.status, answer.body.error.code]).toEqual([402, "insufficient_credits"]);
   expect(scene.at("openai").requests.length).toBe(before);
 });
 
-test("STT-01 a provider is not believed beyond what the samples and frames of a file are, nor beyond its size", async () => {
-  expect(await billed(TOLD, "a.wav", sound(2))).toBe(2);
-  expect(await billed(TOLD, "a.mp3", synthesizeSpeech("mp3", 24))).toBe(24);
+test("STT-01 a reported duration is capped by the file's samples and frames, and by its size", async () => {
+  expect(await billed(REPORTS_DURATION, "a.wav", sound(2))).toBe(2);
+  expect(await billed(REPORTS_DURATION, "a.mp3", synthesizeSpeech("mp3", 24))).toBe(24);
   const short = mp4("mp4a", { samples: 16, bytes: 200, units: 1_024, unitsPerSecond: 16_000 });
-  expect(await billed(TOLD, "a.m4a", short)).toBeCloseTo(1.024 * 1.05 + 1 + short.length / 500, 3);
-  // Of what is not measured the size is all that is known, and it is nobody's fault that it is sparse.
+  expect(await billed(REPORTS_DURATION, "a.m4a", short)).toBeCloseTo(1.024 * 1.05 + 1 + short.length / 500, 3);
+  // Without a measurement only the size is known, and a sparse file is legitimate.
   const sparse = mp4("Opus", { samples: 500, bytes: 30, units: 5_760, unitsPerSecond: 48_000 });
-  expect(await billed(TOLD, "a.m4a", sparse)).toBe(Math.ceil(sparse.length / 500));
+  expect(await billed(REPORTS_DURATION, "a.m4a", sparse)).toBe(Math.ceil(sparse.length / 500));
 });
 
-test("STT-01 a provider that hears more than the clock of a file tells is believed, and its duration passed on", async () => {
+test("STT-01 a provider that reports more than the file's clock is believed, and its duration is passed on", async () => {
   const fields = [
-    ["model", TOLD],
+    ["model", REPORTS_DURATION],
     ["response_format", "verbose_json"],
   ] as const;
   scene

@@ -5,7 +5,7 @@ import type { Json } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { sound, transcribe } from "../support/transcriptions.ts";
 
-/** Scaleway serves it for 0.003 a minute. */
+/** Scaleway serves it for 0.003 per minute. */
 const MODEL = "openai/whisper-large-v3";
 const DEAR = { currency: "EUR", input_per_1m_tokens: 100, output_per_1m_tokens: 500 };
 
@@ -24,13 +24,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("ROUTE-08 an endpoint that is billed by tokens is not free: the one that costs less goes first", async () => {
+test("ROUTE-08 an endpoint billed by tokens is not free: the cheaper endpoint is first", async () => {
   const { key } = await scene.gateway.tenant();
   for (const provider of ["groq", "scaleway"] as const) scene.at(provider).next({ status: 503, json: {} });
   const answer = await transcribe(scene.gateway, key, [["model", MODEL]], { name: "minute.wav", bytes: sound(60) });
   const { attempts, decision } = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
   expect(attempts.map(({ provider }: Json) => provider)).toEqual(["scaleway", "groq"]);
   const costs = decision.candidates.map(({ scores }: Json) => scores?.expected_cost_nanos ?? null);
-  // 600 tokens heard and 225 written.
+  // 600 input tokens and 225 output tokens.
   expect(costs).toEqual([3_000_000, 172_500_000]);
 });

@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const MODEL = "openai/whisper-1";
 const MEGABYTE = 1_000_000;
-/** A minute and more of sound in one file: 20 MB. */
+/** More than a minute of audio in one file: 20 MB. */
 const UPLOAD_SECONDS = 416;
 const AT_ONCE = 10;
 
@@ -48,7 +48,7 @@ async function callerAt(origin: string, dataDir: string): Promise<string> {
 
 const folder = () => path.join(gateway.dataDir, "tmp");
 
-/** Files in the folder of uploads that the gateway holds open. */
+/** Open files of the gateway in the upload folder. */
 function heldFiles(): string[] {
   const { pid } = gateway.child;
   return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
@@ -61,7 +61,7 @@ function heldFiles(): string[] {
   });
 }
 
-/** The most memory the process has had: what the collector has not been round to yet is in it, so it moves less than what it has now. */
+/** Peak memory of the process. It includes uncollected garbage, so it varies less than current memory. */
 function peakBytes(): number {
   const kilobytes = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${gateway.child.pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1024;
@@ -69,11 +69,11 @@ function peakBytes(): number {
 
 const onLinux = process.platform === "linux";
 
-/** It sends 400 MB, which a busy machine takes its time for. */
+/** It sends 400 MB, which takes time on a busy machine. */
 const MUCH = { timeout: 180_000 };
 
 test.skipIf(!onLinux)(
-  "STT-01 uploads are never held whole: many at once need a fraction of their size",
+  "STT-01 uploads are never buffered whole: many at once need a fraction of their size",
   MUCH,
   async () => {
     const form = formBytes([fieldPart("model", MODEL), filePart(sound(UPLOAD_SECONDS))]);
@@ -88,7 +88,7 @@ test.skipIf(!onLinux)(
         },
         body: new Uint8Array(form),
       }).then((answer) => answer.json());
-    // The first ones, one after another, warm up what uploads need once: buffers, and a heap that was small after the start.
+    // The first uploads, one by one, warm up buffers and the heap.
     for (let n = 0; n < AT_ONCE; n += 1) {
       upstream.next({ json: { text: "Hi" } });
       expect((await one()).text).toBe("Hi");
@@ -97,7 +97,7 @@ test.skipIf(!onLinux)(
     for (let n = 0; n < AT_ONCE; n += 1) upstream.next({ gate: hold.promise, json: { text: "Hi" } });
     const answers = Array.from({ length: AT_ONCE }, one);
     await upstream.arrived(2 * AT_ONCE);
-    // All of them have arrived, have been sent on and are still kept: none of that in memory.
+    // All have arrived, were forwarded and are still kept, none of them in memory.
     const held = heldFiles();
     const more = peakBytes() - before;
     hold.resolve();
@@ -108,10 +108,10 @@ test.skipIf(!onLinux)(
   },
 );
 
-test.skipIf(!onLinux)("C7 kill -9 in the middle of an upload leaves no file", async () => {
+test.skipIf(!onLinux)("C7 kill -9 during an upload leaves no file", async () => {
   const request = startUpload({ url }, key, { "content-length": "5000000" });
   request.write(formBytes([fieldPart("model", MODEL), filePart(sound(40))], ""));
-  // Its name is gone a moment after it is there.
+  // Its name is unlinked right after creation.
   await eventually(() => expect([heldFiles().length, readdirSync(folder())]).toEqual([1, []]));
   gateway.child.kill("SIGKILL");
   await gateway.exited;

@@ -37,7 +37,7 @@ const lastOf = (provider: Provider) => {
   if (received === undefined) throw new Error(`nobody asked ${provider}`);
   return received;
 };
-const asked = (provider: Provider) => scene.at(provider).requests.length;
+const requestCount = (provider: Provider) => scene.at(provider).requests.length;
 const send = (fields: Record<string, string>, file = { name: "speech.wav", bytes: sound(2) }) =>
   transcribe(scene.gateway, tenant.key, Object.entries(fields), file);
 
@@ -46,7 +46,7 @@ async function chargedNanos(): Promise<bigint> {
   return charge?.nanos ?? 0n;
 }
 
-/** Euros for a price in dollars, as the shipped rates have it. */
+/** Euros for a price in dollars, at the shipped rates. */
 async function inEuros(dollars: number): Promise<bigint> {
   const { data } = (await scene.gateway.call("", "/v1/public/currencies")).body;
   const usd = data.find(({ code }: Json) => code === "USD");
@@ -95,7 +95,7 @@ describe("recorded traffic", () => {
     expect(await chargedNanos()).toBe(await inEuros((37 * 2.5 + 12 * 10) / 1e6));
   });
 
-  test("STT-01 Voxtral: its JSON as callers know it, its seconds billed", async () => {
+  test("STT-01 Voxtral: its JSON in the callers' format, its seconds billed", async () => {
     const { only, form, file } = recorded("mistral-json");
     scene.at("mistral").next(scriptOf(only));
     const answer = await send({ model: VOXTRAL }, file);
@@ -150,7 +150,7 @@ describe("formats", () => {
     ["json", (answer: Json) => expect(answer.body).toEqual({ text: verbose.text, usage: groqUsage })],
     ["text", (answer: Json) => expect(answer.text).toBe(`${verbose.text}\n`)],
   ])(
-    "STT-01 BILL-02 %s from who says how long it was only beside times: those are asked for, and not shown",
+    "STT-01 BILL-02 %s from a provider that reports duration only with timestamps: they are requested and not shown",
     async (format, shown) => {
       scene.at("groq").next({ json: { ...verbose, duration: 2.5 } });
       const answer = await send({ model: SHARED, response_format: format });
@@ -164,9 +164,9 @@ describe("formats", () => {
   );
 
   test("STT-01 Mistral's segments become subtitles and verbose_json", async () => {
-    const said = { text: "Bonjour", language: "fr", usage: { prompt_audio_seconds: 2 } };
+    const reply = { text: "Bonjour", language: "fr", usage: { prompt_audio_seconds: 2 } };
     const segments = [{ type: "transcription_segment", start: 0, end: 1.5, text: "Bonjour" }];
-    scene.at("mistral").next({ json: { ...said, segments } });
+    scene.at("mistral").next({ json: { ...reply, segments } });
     const answer = await send({ model: VOXTRAL, response_format: "verbose_json" });
     expect(answer.body).toEqual({
       task: "transcribe",
@@ -180,7 +180,7 @@ describe("formats", () => {
     expect(receivedForm(lastOf("mistral")).fields.map(([name]) => name)).not.toContain("response_format");
   });
 
-  test("STT-01 a provider that leaves the segments out is not believed: the next one is asked", async () => {
+  test("STT-01 a reply without the requested segments is rejected: the next endpoint is called", async () => {
     scene.at("groq").next({ json: { text: "Hello" } });
     const answer = await send({ model: SHARED, response_format: "srt" });
     expect([answer.status, answer.body.error.code]).toEqual([502, "upstream_error"]);
@@ -223,20 +223,20 @@ describe("formats", () => {
     ["no more than its size allows", byItsClock, [delta("words ".repeat(10_000))], 371.64, true],
     ["the same, where a segment ends beyond that", byItsClock, [segment(9, 5_000)], 371.64, true],
   ])(
-    "CHAT-09 STT-01 who hangs up in a transcript that is billed by its length pays for %s, and for no tokens",
+    "CHAT-09 STT-01 a client that disconnects from a transcript billed by duration pays for %s and no tokens",
     async (_, file, events, seconds, estimated) => {
       const { promise: gate } = Promise.withResolvers<void>();
       const frames = [...events, delta("last"), { data: "never", afterMs: 0, gate }];
       scene.at("mistral").next({ frames, headers: EVENTS });
       const request = startUpload(scene.gateway, tenant.key);
-      const heard = new Promise<void>((resolve) => {
+      const lastDelta = new Promise<void>((resolve) => {
         request.on("response", (answer) =>
           answer.on("error", () => undefined).on("data", (chunk) => String(chunk).includes("last") && resolve()),
         );
       });
       const fields = Object.entries({ model: "mistral/voxtral-small-2507", stream: "true" });
       request.end(formBytes([...fields.map(([name, value]) => fieldPart(name, value)), filePart(file)]));
-      await heard;
+      await lastDelta;
       request.destroy();
       const [row] = await scene.rowsOnce(tenant, 1);
       const { usage } = await scene.row(row.id);
@@ -245,18 +245,18 @@ describe("formats", () => {
     },
   );
 
-  test("CHAT-09 STT-01 a file that could not be measured is not streamed where its length is billed: who left before the end paid nothing", async () => {
+  test("CHAT-09 STT-01 a file of unknown duration is not streamed where duration is billed, because a disconnect would be free", async () => {
     const file = { name: "x.mp3", bytes: Buffer.alloc(50_000, 7) };
-    const before = asked("mistral");
+    const before = requestCount("mistral");
     const { status, body } = await send({ model: VOXTRAL, stream: "true" }, file);
     expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", "file"]);
     expect(body.error.message).toContain("without stream");
-    expect(asked("mistral")).toBe(before);
+    expect(requestCount("mistral")).toBe(before);
     scene.at("mistral").next({ json: { text: "Hi", usage: { prompt_audio_seconds: 7 } } });
     expect((await send({ model: VOXTRAL }, file)).body.usage.seconds).toBe(7);
   });
 
-  test("STT-01 ERR-02 a stream that breaks ends with an error frame and charges nothing", async () => {
+  test("STT-01 ERR-02 a broken stream ends with an error frame and is not charged", async () => {
     const first = sse({ type: "transcript.text.delta", delta: "Hel" });
     scene.at("openai").next({ frames: [first], end: { is: "cut", after: Buffer.byteLength(first) } });
     const answer = await send({ model: GPT, stream: "true" });
@@ -268,7 +268,7 @@ describe("formats", () => {
   });
 });
 
-describe("what an endpoint cannot be told is refused by its name, before anyone is asked", () => {
+describe("a parameter that the endpoint does not support is refused by name before any provider is called", () => {
   test.each([
     [GPT, { response_format: "srt" }, "response_format"],
     [GPT, { response_format: "verbose_json" }, "response_format"],
@@ -281,7 +281,7 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
     [VOXTRAL, { response_format: "vtt", language: "fr" }, "language"],
     [VOXTRAL, { response_format: "verbose_json", "timestamp_granularities[]": "word" }, "timestamp_granularities"],
   ])("STT-01 %s with %o: 400 unsupported_parameter %s", async (model, fields, param) => {
-    const before = asked("openai") + asked("mistral");
+    const before = requestCount("openai") + requestCount("mistral");
     const answer = await send({ model, ...fields });
     expect([answer.status, answer.body.error.code, answer.body.error.param], answer.text).toEqual([
       400,
@@ -289,10 +289,10 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
       param,
     ]);
     expect(answer.body.error.message).toContain(model);
-    expect(asked("openai") + asked("mistral")).toBe(before);
+    expect(requestCount("openai") + requestCount("mistral")).toBe(before);
   });
 
-  test("STT-01 tokens are billed where they are priced, those of the audio and of the words before it, and told whole and in the last event", async () => {
+  test("STT-01 priced tokens of audio and prompt are billed, and reported whole and in the last event", async () => {
     const usage = {
       type: "tokens",
       input_tokens: 40,
@@ -300,25 +300,25 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
       output_tokens: 12,
       total_tokens: 52,
     };
-    const told = { text: "Hi", usage: { ...usage, cost: expect.any(Number), currency: "EUR" } };
+    const expected = { text: "Hi", usage: { ...usage, cost: expect.any(Number), currency: "EUR" } };
     scene.at("openai").next({ json: { text: "Hi", usage } });
-    expect((await send({ model: GPT })).body).toEqual(told);
+    expect((await send({ model: GPT })).body).toEqual(expected);
     expect(await chargedNanos()).toBe(await inEuros((40 * 2.5 + 12 * 10) / 1e6));
     const done = { type: "transcript.text.done", text: "Hi", usage };
     scene.at("openai").next({ frames: [sse({ type: "transcript.text.delta", delta: "Hi" }), sse(done)] });
     const events = chunksOf((await send({ model: GPT, stream: "true" })).text);
-    expect(events.at(-1)).toEqual({ type: "transcript.text.done", ...told });
+    expect(events.at(-1)).toEqual({ type: "transcript.text.done", ...expected });
     expect(await scene.charges(tenant)).toHaveLength(2);
   });
 
-  test("STT-01 BILL-02 tokens of far more than the file can have in it are not believed", async () => {
+  test("STT-01 BILL-02 an implausible token count for the file is rejected", async () => {
     const usage = { type: "tokens", input_tokens: 50_000, output_tokens: 12 };
     scene.at("openai").next({ json: { text: "Hi", usage } });
     const { body } = await send({ model: GPT });
     expect(body.usage).toMatchObject({ input_tokens: 375, output_tokens: 1 });
   });
 
-  test("STT-01 what it can be told reaches it", async () => {
+  test("STT-01 supported parameters reach it", async () => {
     scene.at("openai").next({ json: { text: "Hi", logprobs: [{ token: "Hi", logprob: -0.1 }] } });
     const fields = { language: "en", prompt: "A greeting", temperature: "0.5", "include[]": "logprobs" };
     const vad = { "chunking_strategy[type]": "server_vad", "chunking_strategy[threshold]": "0.5" };
@@ -334,7 +334,7 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
 });
 
 describe("the file", () => {
-  test("STT-01 ROUTE-04 is sent again, whole, to the next endpoint, with its exact length", async () => {
+  test("STT-01 ROUTE-04 is sent again, whole and with its exact length, to the next endpoint", async () => {
     const bytes = sound(60);
     scene.at("groq").next({ status: 503, json: { error: { message: "busy" } } });
     scene.at("scaleway").next({ json: { text: "Hello" } });
@@ -350,7 +350,7 @@ describe("the file", () => {
     expect(lastOf("groq").headers["content-type"]).not.toBe(lastOf("scaleway").headers["content-type"]);
   });
 
-  test("STT-01 neither a name nor the bytes can put another field into the form", async () => {
+  test("STT-01 neither a name nor the bytes can inject another form field", async () => {
     scene.at("openai").next({ json: { text: "Hi" } });
     const inner = '\r\n--x\r\nContent-Disposition: form-data; name="model"\r\n\r\ngpt-4o-transcribe\r\n--x--\r\n';
     const bytes = Buffer.concat([sound(1), Buffer.from(inner)]);
@@ -365,7 +365,7 @@ describe("the file", () => {
 });
 
 describe("money", () => {
-  test("STT-01 a length that cannot be true is not billed: more than the file can be long by its size, or far less than it is", async () => {
+  test("STT-01 an impossible duration is not billed: above the limit by file size, or far below the measured one", async () => {
     const bytes = synthesizeSpeech("mp3", 24);
     const billed = async (seconds: number) => {
       scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds } } });
@@ -375,7 +375,7 @@ describe("money", () => {
     expect(await billed(1)).toBe(24);
   });
 
-  test("STT-01 BILL-03 a report in milliseconds of a file that may hold more than was measured: the measured length is charged", async () => {
+  test("STT-01 BILL-03 a reported millisecond duration of a file that may be longer: the measured duration is charged", async () => {
     const bytes = synthesizeSpeech("opus", 60);
     scene.at("openai").next({ json: { text: "Hi", duration: 60_000 } });
     const answer = await send({ model: WHISPER }, { name: "a.ogg", bytes });
@@ -383,7 +383,7 @@ describe("money", () => {
     expect(await chargedNanos()).toBe(await inEuros(0.006));
   });
 
-  test("STT-01 without a report the measured length is billed, to the millisecond", async () => {
+  test("STT-01 without a reported duration the measured one is billed, to the millisecond", async () => {
     scene.at("groq").next({ json: { text: "Hi", x_groq: { id: "req_1" } } });
     const answer = await send({ model: SHARED }, { name: "a.wav", bytes: sound(1.25) });
     expect(answer.body.usage).toMatchObject({ type: "duration", seconds: 1.25 });
@@ -392,11 +392,11 @@ describe("money", () => {
 
   const riddle = { name: "speech.amr", bytes: Buffer.from(`#!AMR\n${"x".repeat(5000)}`) };
 
-  test("STT-01 a file that nobody can measure goes to who says how long it was, and to nobody else", async () => {
-    const before = asked("scaleway");
+  test("STT-01 a file of unknown duration goes only to providers that report it", async () => {
+    const before = requestCount("scaleway");
     const refused = await send({ model: SHARED, provider: '{"only":["scaleway"]}' }, riddle);
     expect([refused.status, refused.body.error.code]).toEqual([403, "no_eligible_endpoint"]);
-    expect(asked("scaleway")).toBe(before);
+    expect(requestCount("scaleway")).toBe(before);
     scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds: 7 } } });
     expect((await send({ model: WHISPER }, riddle)).body.usage.seconds).toBe(7);
     scene.at("openai").next({ json: { text: "Hi" } });
@@ -406,25 +406,25 @@ describe("money", () => {
   });
 
   test.each(["json", "text", "srt"])(
-    "STT-01 BILL-02 as %s also to who says it only beside times, since those are asked for",
+    "STT-01 BILL-02 as %s also to a provider that reports it only with timestamps, since they are requested",
     async (format) => {
-      const before = asked("scaleway");
+      const before = requestCount("scaleway");
       scene.at("groq").next({ json: { ...verbose, duration: 9 } });
       const answer = await send({ model: SHARED, response_format: format }, riddle);
-      expect([answer.status, asked("scaleway")]).toEqual([200, before]);
+      expect([answer.status, requestCount("scaleway")]).toEqual([200, before]);
       expect(await chargedNanos()).toBe(await inEuros((9 * 0.00185) / 60));
     },
   );
 
-  test("BILL-03 what is reserved covers the file: without credit nobody is asked", async () => {
+  test("BILL-03 the hold covers the file: without credit no provider is called", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.0001" });
-    const before = asked("openai");
+    const before = requestCount("openai");
     const answer = await transcribe(scene.gateway, poor.key, [["model", WHISPER]], {
       name: "a.wav",
       bytes: sound(60),
     });
     expect([answer.status, answer.body.error.code]).toEqual([402, "insufficient_credits"]);
-    expect(asked("openai")).toBe(before);
+    expect(requestCount("openai")).toBe(before);
   });
 
   test("BILL-09 the same form with the same key is charged once, another file is refused", async () => {
@@ -432,17 +432,17 @@ describe("money", () => {
     const headers = { "idempotency-key": "minutes of monday" };
     const fields = [["model", WHISPER]] as const;
     const once = (bytes: Buffer) => transcribe(scene.gateway, tenant.key, fields, { name: "a.wav", bytes }, headers);
-    const before = asked("openai");
+    const before = requestCount("openai");
     expect((await once(sound(1))).status).toBe(200);
     const again = await once(sound(1));
     expect(again.headers.get("idempotent-replayed")).toBe("true");
-    expect([(await once(sound(2))).status, asked("openai") - before]).toEqual([422, 1]);
+    expect([(await once(sound(2))).status, requestCount("openai") - before]).toEqual([422, 1]);
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 });
 
-test("POL-02 ERR-08 policy holds here too: who is kept out gets nothing of the file, and the refusal names the rule", async () => {
-  const before = asked("groq");
+test("POL-02 ERR-08 policy applies: an excluded provider receives nothing of the file, and the refusal names the rule", async () => {
+  const before = requestCount("groq");
   await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["groq"] });
   scene.at("scaleway").next({ json: { text: "Hi", duration: 2 } });
   const served = await send({ model: SHARED });
@@ -452,11 +452,11 @@ test("POL-02 ERR-08 policy holds here too: who is kept out gets nothing of the f
   await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L4" });
   const refused = await send({ model: SHARED });
   expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
-  expect(asked("groq")).toBe(before);
+  expect(requestCount("groq")).toBe(before);
 });
 
-describe("what is kept", () => {
-  test("LOG-01 the log says how long, how large and in which format, and nothing of what was said", async () => {
+describe("stored data", () => {
+  test("LOG-01 the log has duration, size and format, and no content", async () => {
     scene.at("openai").next({ json: { text: "A secret word" } });
     const bytes = sound(2);
     const answer = await send({ model: WHISPER, prompt: "another secret" }, { name: "private name.wav", bytes });
@@ -467,7 +467,7 @@ describe("what is kept", () => {
   });
 
   test.each(["text", "srt", "vtt"])(
-    "LOG-03 a capture window keeps words about audio and video as %s",
+    "LOG-03 a capture window stores text about audio and video as %s",
     async (format) => {
       await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
       const text = "Turn the audio up: data:audio/wav;base64,UklGRiQAAABXQVZF of the video.";
@@ -479,7 +479,7 @@ describe("what is kept", () => {
     },
   );
 
-  test("LOG-03 a capture window keeps the fields and the transcript, and never the audio", async () => {
+  test("LOG-03 a capture window stores the fields and the transcript, and never the audio", async () => {
     await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
     scene.at("openai").next({ json: { text: "A word" } });
     const answer = await send({ model: WHISPER, prompt: "names" });

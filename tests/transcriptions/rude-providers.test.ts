@@ -16,11 +16,11 @@ import {
 } from "../support/transcriptions.ts";
 
 const MODEL = "openai/whisper-large-v3";
-/** More than the buffers of a connection take. */
+/** More than the buffers of a connection hold. */
 const FILE = { name: "long.wav", bytes: sound(400) };
 const FIRST = JSON.stringify({ order: ["groq", "scaleway"] });
 
-/** What the rude one does with a connection. */
+/** How the misbehaving provider treats a connection. */
 let behave: (socket: Socket) => void = () => undefined;
 const sockets = new Set<Socket>();
 let rude: Server;
@@ -64,14 +64,14 @@ function heldFiles(): string[] {
   });
 }
 
-/** Who does not read does not hear either that the other side has gone. */
+/** A peer that does not read does not notice the disconnect either. */
 const allClosed = () =>
   eventually(() => {
     for (const socket of sockets) socket.resume();
     expect(sockets.size).toBe(0);
   });
 
-/** Reads so many bytes, then does something else. */
+/** Reads a number of bytes, then switches to another behaviour. */
 function afterBytes(socket: Socket, bytes: number, then: () => void): void {
   let read = 0;
   const take = (chunk: Buffer) => {
@@ -88,41 +88,44 @@ const busy = '{"error":{"message":"busy"}}';
 const early = (status: string) =>
   `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${busy.length}\r\n\r\n${busy}`;
 
-describe.skipIf(process.platform !== "linux")("ROUTE-04 the next one gets the whole file when the first one", () => {
-  test.each<[string, (socket: Socket) => void]>([
-    ["takes nothing of it", (socket) => void socket.pause()],
-    ["stops in the middle", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
-    ["breaks off in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.resetAndDestroy())],
-    ["closes in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.destroy())],
-    ["is too busy before it has read it", (socket) => afterBytes(socket, 1, () => socket.end(early("429 Busy")))],
-    [
-      "answers 503 and goes, in the middle",
-      (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
-    ],
-  ])("HDR-03 %s", async (_what, behaviour) => {
-    behave = behaviour;
-    const fields = [
-      ["model", MODEL],
-      ["provider", FIRST],
-    ] as const;
-    const answer = await transcribe(scene.gateway, tenant.key, fields, FILE);
-    expect([answer.status, answer.body?.text], answer.text).toEqual([200, "Hi"]);
-    // The first one had some of it, and where that one computes is not known.
-    expect(answer.headers.get("x-svc-compute-countries")).toBeNull();
-    const received = scene.at("scaleway").requests.at(-1);
-    if (received === undefined) throw new Error("nobody else was asked");
-    expect(receivedForm(received).file?.body.equals(FILE.bytes)).toBe(true);
-    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-    expect(row.attempts.length).toBeGreaterThan(1);
-    expect(row.usage.seconds).toBe(400);
-    expect((await scene.charges(tenant)).length).toBe(1);
-    await eventually(() => expect(heldFiles()).toEqual([]));
-    await allClosed();
-  });
-});
+describe.skipIf(process.platform !== "linux")(
+  "ROUTE-04 the next endpoint gets the whole file when the first one",
+  () => {
+    test.each<[string, (socket: Socket) => void]>([
+      ["takes nothing of it", (socket) => void socket.pause()],
+      ["stops in the middle", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
+      ["breaks off in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.resetAndDestroy())],
+      ["closes in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.destroy())],
+      ["is too busy before it has read it", (socket) => afterBytes(socket, 1, () => socket.end(early("429 Busy")))],
+      [
+        "answers 503 and goes, in the middle",
+        (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
+      ],
+    ])("HDR-03 %s", async (_what, behaviour) => {
+      behave = behaviour;
+      const fields = [
+        ["model", MODEL],
+        ["provider", FIRST],
+      ] as const;
+      const answer = await transcribe(scene.gateway, tenant.key, fields, FILE);
+      expect([answer.status, answer.body?.text], answer.text).toEqual([200, "Hi"]);
+      // The first provider received part of it, and its compute location is unknown.
+      expect(answer.headers.get("x-svc-compute-countries")).toBeNull();
+      const received = scene.at("scaleway").requests.at(-1);
+      if (received === undefined) throw new Error("nobody else was asked");
+      expect(receivedForm(received).file?.body.equals(FILE.bytes)).toBe(true);
+      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(row.attempts.length).toBeGreaterThan(1);
+      expect(row.usage.seconds).toBe(400);
+      expect((await scene.charges(tenant)).length).toBe(1);
+      await eventually(() => expect(heldFiles()).toEqual([]));
+      await allClosed();
+    });
+  },
+);
 
 test.skipIf(process.platform !== "linux")(
-  "CHAT-09 who hangs up while the file is being sent on frees everything",
+  "CHAT-09 a client that disconnects while the file is being forwarded frees everything",
   async () => {
     const connected = Promise.withResolvers<void>();
     behave = (socket) => afterBytes(socket, 500_000, () => connected.resolve());

@@ -15,29 +15,29 @@ describe("the official client against the sandbox", () => {
   });
   afterAll(() => gateway.close());
 
-  test("STT-01 json: text, what it is billed by and what it cost", async () => {
-    const heard = await clientOf(gateway, key).audio.transcriptions.create({ file: await wav(2), model: MODEL });
-    expect(heard.text).toBe(TEXT);
-    expect(heard.usage).toMatchObject({ type: "duration", seconds: 2, currency: "EUR" });
+  test("STT-01 json: text, billed usage and cost", async () => {
+    const transcript = await clientOf(gateway, key).audio.transcriptions.create({ file: await wav(2), model: MODEL });
+    expect(transcript.text).toBe(TEXT);
+    expect(transcript.usage).toMatchObject({ type: "duration", seconds: 2, currency: "EUR" });
   });
 
-  test("STT-01 text: the words alone", async () => {
-    const heard = await clientOf(gateway, key).audio.transcriptions.create({
+  test("STT-01 text: the transcript only", async () => {
+    const transcript = await clientOf(gateway, key).audio.transcriptions.create({
       file: await wav(2),
       model: MODEL,
       response_format: "text",
     });
-    expect(heard).toBe(`${TEXT}\n`);
+    expect(transcript).toBe(`${TEXT}\n`);
   });
 
-  test("STT-01 verbose_json: language, length, segments and words", async () => {
-    const heard = await clientOf(gateway, key).audio.transcriptions.create({
+  test("STT-01 verbose_json: language, duration, segments and words", async () => {
+    const transcript = await clientOf(gateway, key).audio.transcriptions.create({
       file: await wav(2),
       model: MODEL,
       response_format: "verbose_json",
       timestamp_granularities: ["segment", "word"],
     });
-    expect(heard).toMatchObject({
+    expect(transcript).toMatchObject({
       task: "transcribe",
       language: "english",
       duration: 2,
@@ -54,7 +54,7 @@ describe("the official client against the sandbox", () => {
     });
   });
 
-  test("STT-01 srt and vtt: subtitles with their times", async () => {
+  test("STT-01 srt and vtt: subtitles with timestamps", async () => {
     const client = clientOf(gateway, key);
     const srt = await client.audio.transcriptions.create({ file: await wav(6), model: MODEL, response_format: "srt" });
     const first = "the quick brown fox jumps over the lazy dog while rain falls";
@@ -84,7 +84,7 @@ describe("the official client against the sandbox", () => {
   });
 
   test.each(["text", "srt", "vtt"])(
-    "BILL-09 STT-01 what was charged before is not told in the place of %s, which is saved as it comes: 409",
+    "BILL-09 STT-01 a replayed request gets 409 instead of %s, which is stored as it arrives",
     async (format) => {
       const { key } = await gateway.tenant();
       const once = () =>
@@ -109,7 +109,7 @@ describe("the official client against the sandbox", () => {
   );
 
   test.each(["sandbox-us", "sandbox-fr"])(
-    "STT-01 the same answer from %s, whatever format it speaks",
+    "STT-01 the same transcript from %s, in any wire format",
     async (provider) => {
       const client = clientOf(gateway, key);
       const extra = { provider: JSON.stringify({ only: [provider] }) };

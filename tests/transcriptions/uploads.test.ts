@@ -33,17 +33,17 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 beforeEach(async () => {
   tenant = await scene.gateway.tenant({ credit: "10" });
-  before = asked();
+  before = requestCount();
 });
 
-const asked = () => scene.at("openai").requests.length;
+const requestCount = () => scene.at("openai").requests.length;
 const send = (fields: readonly (readonly [string, string])[], file?: { name: string; bytes: Buffer } | null) =>
   transcribe(scene.gateway, tenant.key, fields, file);
 const sendForm = (bytes: Buffer, headers?: Record<string, string>) =>
   sendBytes(scene.gateway, tenant.key, bytes, headers);
 const codeOf = ({ status, body }: Called) => [status, body?.error?.code, body?.error?.param];
 
-/** Sizes of the files of uploads that this process still holds open, named or not. */
+/** Sizes of upload files that this process still has open, named or unlinked. */
 function heldFiles(): number[] {
   const folder = path.join(scene.gateway.dataDir, "tmp");
   return readdirSync("/proc/self/fd").flatMap((fd) => {
@@ -56,12 +56,12 @@ function heldFiles(): number[] {
   });
 }
 
-/** A machine with much else to do takes its time to read what was sent. */
+/** A busy machine needs time to read what was sent. */
 const PATIENT = { timeout: 15_000 };
 const nothingHeld = () => eventually(() => expect(heldFiles()).toEqual([]), PATIENT);
 const good = [fieldPart("model", MODEL), filePart(sound(2))];
 
-describe("what a form has to be", () => {
+describe("form validation", () => {
   test.each([
     [
       "an unknown field",
@@ -183,10 +183,10 @@ describe("what a form has to be", () => {
     const answer = await send(fields);
     expect(codeOf(answer).slice(0, 2), answer.text).toEqual([status, code]);
     if (param !== undefined) expect(answer.body.error.param).toBe(param);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
-  test("STT-01 no file, an empty one, one without a name, two of them, one in another's place", async () => {
+  test("STT-01 no file, an empty one, one without a name, two of them, one in another field", async () => {
     const model = fieldPart("model", MODEL);
     const cases: [Buffer, string, string | undefined][] = [
       [formBytes([model]), "invalid_value", "file"],
@@ -200,29 +200,29 @@ describe("what a form has to be", () => {
       ],
     ];
     for (const [bytes, code, param] of cases) expect(codeOf(await sendForm(bytes))).toEqual([400, code, param]);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
   test.each([
     ["audio that is no text", sound(1)],
     ["audio longer than a text may be", Buffer.alloc(100_000, "a")],
-  ])("STT-01 %s in a part without a file name: the refusal says what it lacks", async (_what, body) => {
+  ])("STT-01 %s in a part without a file name: the refusal names what is missing", async (_what, body) => {
     const nameless = { head: 'Content-Disposition: form-data; name="file"\r\nContent-Type: audio/wav', body };
     const refused = await sendForm(formBytes([fieldPart("model", MODEL), nameless]));
     expect(codeOf(refused)).toEqual([400, "invalid_value", "file"]);
     expect(refused.body.error.message).toContain("must be sent as a file, with a file name");
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
   test("STT-01 a second file under another name is refused by that name", async () => {
     const other = filePart(sound(1));
     const more = { ...other, head: other.head.replace('name="file"', 'name="voice"') };
     expect(codeOf(await sendForm(formBytes([...good, more])))).toEqual([400, "unsupported_parameter", "voice"]);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
     await nothingHeld();
   });
 
-  test.each(["False", "FALSE"])("STT-01 stream as %s is what Python writes for false", async (stream) => {
+  test.each(["False", "FALSE"])("STT-01 stream as %s, Python's spelling of false, is false", async (stream) => {
     const answer = await send([
       ["model", MODEL],
       ["stream", stream],
@@ -230,7 +230,7 @@ describe("what a form has to be", () => {
     expect([answer.status, answer.body.text]).toEqual([200, "Hi"]);
   });
 
-  test("STT-01 lists with and without brackets, and empty fields that mean nothing", async () => {
+  test("STT-01 lists with and without brackets, and empty fields without effect", async () => {
     const fields = [
       ["model", MODEL],
       ["language", ""],
@@ -274,7 +274,7 @@ describe("C7 hostile forms", () => {
     expect(codeOf(answer).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
   });
 
-  test("a quoted boundary and a charset beside it are read", async () => {
+  test("a quoted boundary and an additional charset are accepted", async () => {
     const type = `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"`;
     expect((await sendForm(formBytes(good), { "content-type": type })).status).toBe(200);
   });
@@ -282,7 +282,7 @@ describe("C7 hostile forms", () => {
   test.each([
     ["no type", ""],
     ["the type of words", "\r\nContent-Type: text/plain"],
-  ])("STT-01 a file with %s goes out as what its bytes are", async (_what, type) => {
+  ])("STT-01 a file with %s is forwarded with the type of its bytes", async (_what, type) => {
     const head = `Content-Disposition: form-data; name="file"; filename="a"${type}`;
     const sentAs = async (body: Buffer) => {
       await sendForm(formBytes([fieldPart("model", MODEL), { head, body }]));
@@ -293,7 +293,7 @@ describe("C7 hostile forms", () => {
     expect(await sentAs(Buffer.from("no sound that anyone knows"))).toBe("application/octet-stream");
   });
 
-  test("a hundred thousand parts: 400, and nothing is kept", async () => {
+  test("a hundred thousand parts: 400, and nothing is stored", async () => {
     const part = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
     const answer = await sendForm(Buffer.from(part.repeat(Math.floor((LIMIT - 100) / part.length))));
     expect(codeOf(answer).slice(0, 2)).toEqual([400, "invalid_request"]);
@@ -312,7 +312,7 @@ describe("C7 hostile forms", () => {
   ])("%s: 400", async (_what, bytes) => {
     const answer = await sendForm(bytes);
     expect(answer.status, answer.text).toBe(400);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
     await nothingHeld();
   });
 });
@@ -321,14 +321,14 @@ describe("C5 sizes", () => {
   const head = (more: string) =>
     `POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${tenant.key}\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n${more}\r\n\r\n`;
 
-  test("GEN-05 a length that is announced too large is refused before a byte of it is read", async () => {
+  test("GEN-05 a Content-Length over the limit is refused before the body is read", async () => {
     const pieces = [head(`content-length: ${LIMIT + 1}\r\nexpect: 100-continue`)];
     const { answers } = await exchange(scene.gateway.url, pieces, { answers: 1 });
     expect(answers.map(({ status }) => status)).toEqual([413]);
     expect(answers[0]?.body).toContain(String(LIMIT));
   });
 
-  test("GEN-05 a body that grows over the limit unannounced: 413 that names the limit", async () => {
+  test("GEN-05 a chunked body that exceeds the limit: 413 that names the limit", async () => {
     const request = startUpload(scene.gateway, tenant.key);
     const answered = new Promise<{ status: number; text: string }>((resolve) =>
       request.on("response", async (response) => {
@@ -344,7 +344,7 @@ describe("C5 sizes", () => {
     await nothingHeld();
   });
 
-  test("GEN-05 a body of exactly the limit passes, one byte more does not, announced or not", async () => {
+  test("GEN-05 a body of exactly the limit passes, one byte more does not, with and without Content-Length", async () => {
     const formOf = (file: Buffer) => formBytes([fieldPart("model", MODEL), filePart(file)]);
     const room = LIMIT - formOf(Buffer.alloc(0)).length;
     for (const [over, refused] of [
@@ -358,21 +358,21 @@ describe("C5 sizes", () => {
     }
   });
 
-  test("a length that is larger than what comes: nobody is asked, and nothing is kept", async () => {
+  test("a Content-Length above the actual size: no provider is called, and nothing is stored", async () => {
     const bytes = formBytes([fieldPart("model", MODEL), filePart(sound(20))]);
     await exchange(scene.gateway.url, [head(`content-length: ${bytes.length + 10}`), bytes], { half: "closed" });
     await nothingHeld();
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
-  test("a length that is smaller than what comes: the form is cut there, and the rest is no request", async () => {
+  test("a Content-Length below the actual size: the form is cut there, and the rest is not a request", async () => {
     const bytes = formBytes(good);
     const { answers } = await exchange(scene.gateway.url, [head(`content-length: ${bytes.length - 30}`), bytes]);
     expect(answers[0]?.status).toBe(400);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
-  test("GEN-05 401 and 403 come before the upload is read", async () => {
+  test("GEN-05 401 and 403 are sent before the upload is read", async () => {
     const chat = await scene.gateway.tenant({ key: { scopes: ["inference:chat"] } });
     const pieces = [head("content-length: 1000000\r\nexpect: 100-continue").replace(tenant.key, chat.key)];
     const { answers } = await exchange(scene.gateway.url, pieces, { answers: 1 });
@@ -380,17 +380,17 @@ describe("C5 sizes", () => {
   });
 });
 
-describe("all uploads together", () => {
-  test("C5 more than they may take: 503 with a time to come back, and room again once one is over", async () => {
+describe("total size of uploads", () => {
+  test("C5 above the total: 503 with Retry-After, and capacity again once an upload has ended", async () => {
     const slow = startUpload(scene.gateway, tenant.key);
     slow.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.alloc(1_900_000))], "").subarray(0, -2));
-    // All of it has its place before anybody else asks for one.
+    // The whole size is reserved before another upload requests space.
     await eventually(() => expect(heldFiles()[0]).toBeGreaterThan(1_800_000), PATIENT);
     const file = { name: "a.wav", bytes: Buffer.concat([sound(2), Buffer.alloc(1_800_000)]) };
     const refused = await send([["model", MODEL]], file);
     expect(codeOf(refused).slice(0, 2)).toEqual([503, "service_unavailable"]);
     expect(refused.headers.get("retry-after")).toBe("5");
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
     expect((await send([["model", MODEL]])).status).toBe(200);
     slow.destroy();
     await nothingHeld();
@@ -399,11 +399,11 @@ describe("all uploads together", () => {
   });
 });
 
-describe("hanging up", () => {
-  test("CHAT-09 in the middle of an upload frees everything, and the log has it", async () => {
+describe("client disconnects", () => {
+  test("CHAT-09 during an upload: everything is freed, and the log has a row", async () => {
     const request = startUpload(scene.gateway, tenant.key, { "content-length": "1900000" });
     request.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.concat([sound(20)]))], "").subarray(0, -2));
-    // Its name is gone before its first byte is written.
+    // Its name is unlinked before the first byte is written.
     await eventually(() => expect(heldFiles().filter((bytes) => bytes > 0)).toHaveLength(1), PATIENT);
     expect(readdirSync(path.join(scene.gateway.dataDir, "tmp"))).toEqual([]);
     request.destroy();
@@ -411,10 +411,10 @@ describe("hanging up", () => {
     const [row] = await scene.rowsOnce(tenant, 1);
     expect([row.surface, row.cost]).toEqual(["transcriptions", "0.00"]);
     expect([row.status, row.error_code]).toEqual([499, "client_disconnected"]);
-    expect(asked()).toBe(before);
+    expect(requestCount()).toBe(before);
   });
 
-  test("CHAT-09 while the provider works cancels the call and lets the file go", async () => {
+  test("CHAT-09 while the provider works: the call is cancelled and the file freed", async () => {
     const hold = Promise.withResolvers<void>();
     scene.at("openai").next({ gate: hold.promise, json: { text: "late" } });
     const request = startUpload(scene.gateway, tenant.key);
@@ -430,7 +430,7 @@ describe("hanging up", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("a request that is over holds no file, however it ended", async () => {
+  test("an ended request holds no file, with any outcome", async () => {
     const file = { name: "a.wav", bytes: sound(20) };
     const key = { "idempotency-key": "again and again" };
     const fields = [["model", MODEL]] as const;

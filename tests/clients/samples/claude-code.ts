@@ -1,6 +1,6 @@
 import type { Json } from "../../support/gateway.ts";
 
-/** Requests in the shape that Claude Code 2.1.325 sends them in `claude -p`; the words in them are ours, and short. */
+/** Requests in the shape of Claude Code 2.1.325 (`claude -p`), with short texts. */
 export const CLAUDE_CODE_PATH = "/v1/messages?beta=true";
 
 const BETAS = [
@@ -87,7 +87,7 @@ const TOOLS = [
 
 const DEFERRING = ["ToolSearch", "DeferredToolPlaceholder"];
 
-/** The model's id decides what the client sends beside it: unknown ids get a system turn inside the conversation. */
+/** The model's id decides what the client sends: unknown ids get a system turn inside the conversation. */
 export function claudeCodeBody(model: string, messages: readonly Json[]): Json {
   return {
     model,
@@ -107,18 +107,18 @@ export function claudeCodeBody(model: string, messages: readonly Json[]): Json {
   };
 }
 
-/** As it asks again when tools that are loaded later were refused, and at once with `ENABLE_TOOL_SEARCH=false`. */
+/** The client's retry after deferred tools were refused, and its first request with `ENABLE_TOOL_SEARCH=false`. */
 export function claudeCodePlainBody(model: string, messages: readonly Json[]): Json {
   return { ...claudeCodeBody(model, messages), tools: TOOLS.filter(({ name }) => !DEFERRING.includes(name)) };
 }
 
-/** Models known to think by a budget get one, just below the limit. */
+/** Models known to reason by a budget get one, just below the limit. */
 export function claudeCodeBudgetBody(model: string, messages: readonly Json[]): Json {
   const { output_config: _none, ...rest } = claudeCodePlainBody(model, messages);
   return { ...rest, thinking: { budget_tokens: 31_999, type: "enabled", display: "omitted" } };
 }
 
-const ASKED = {
+const USER_TURN = {
   role: "user",
   content: [
     { type: "text", text: "<system-reminder>\nBe brief.\n</system-reminder>" },
@@ -127,13 +127,13 @@ const ASKED = {
 };
 
 export const FIRST_TURN = [
-  ASKED,
+  USER_TURN,
   { role: "system", content: [{ type: "text", text: "# Environment\nLinux", cache_control: MARK }] },
 ];
 
-/** After one call, then two at once. The system turn is plain text by now. */
+/** After one call, then two in parallel. The system turn is plain text by now. */
 export const LATER_TURN = [
-  ASKED,
+  USER_TURN,
   { role: "system", content: "# Environment\nLinux" },
   {
     role: "assistant",

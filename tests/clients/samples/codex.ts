@@ -1,6 +1,6 @@
 import type { Json } from "../../support/gateway.ts";
 
-/** Requests in the shape that Codex CLI 0.166.0 sends them in `codex exec`; the words in them are ours, and short. */
+/** Requests in the shape of Codex CLI 0.166.0 (`codex exec`), with short texts. */
 const SESSION = "01a1ddeb-7367-7e30-b7b1-01d20a0891be";
 const TURN = "01a1ddeb-7392-7fa1-bdfc-a36727ac7fed";
 const TURN_METADATA = JSON.stringify({ session_id: SESSION, turn_id: TURN, request_kind: "turn", sandbox: "none" });
@@ -42,7 +42,7 @@ const EXEC = {
   ),
 };
 
-/** Tools of agents come as one group. */
+/** Agent tools are sent as one group. */
 const AGENTS = {
   type: "namespace",
   name: "multi_agent_v1",
@@ -96,7 +96,7 @@ export function codexBody(model: string, input: readonly Json[], tools: readonly
   };
 }
 
-const said = (id: string, role: string, ...texts: string[]) => ({
+const message = (id: string, role: string, ...texts: string[]) => ({
   type: "message",
   id: `msg_${id}`,
   role,
@@ -104,13 +104,13 @@ const said = (id: string, role: string, ...texts: string[]) => ({
 });
 
 export const FIRST_TURN = [
-  said("one", "developer", "You are a coding agent."),
-  said("two", "developer", "<skills>none</skills>", "<permissions>all</permissions>"),
-  said("three", "user", "<environment_context>Linux</environment_context>"),
-  said("four", "user", "Make a file made.txt"),
+  message("one", "developer", "You are a coding agent."),
+  message("two", "developer", "<skills>none</skills>", "<permissions>all</permissions>"),
+  message("three", "user", "<environment_context>Linux</environment_context>"),
+  message("four", "user", "Make a file made.txt"),
 ];
 
-/** What the client sends back of an answer: items as they came, `content` of a thought said as null. */
+/** The reply as the client sends it back: items unchanged, `content` of reasoning as null. */
 export const LATER_TURN = [
   ...FIRST_TURN,
   {
@@ -131,7 +131,7 @@ export const LATER_TURN = [
   { type: "function_call_output", id: "fco_one", call_id: "call_one", output: "Process exited with code 0\nOutput:\n" },
 ];
 
-/** A thought as it comes back; its seal is the endpoint's own. */
+/** Reasoning as it is sent back; its signature is the endpoint's own. */
 export const THOUGHT = {
   type: "reasoning",
   id: "rs_one",
@@ -140,7 +140,7 @@ export const THOUGHT = {
   encrypted_content: "c2VhbGVk",
 };
 
-/** A call of a grouped tool names the group beside it. */
+/** A call of a grouped tool names its group. */
 export const GROUPED_CALL = [
   {
     type: "function_call",
