@@ -1,50 +1,18 @@
-import type { Fault } from "../../contract/faults.ts";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../kit/json.ts";
-import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { toCallerParameterName } from "../../language/dialects/caller-parameter-names.ts";
 import { decodeRequest } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import type { Exchange, ResponseSink } from "../exchange.ts";
+import type { Exchange } from "../exchange.ts";
 import { BODY_LIMITS, decodeWith, invalidJson, tryParseJson } from "../request-input.ts";
 import { ChatInferenceRequest } from "./chat-request.ts";
-import type { InferenceRequest } from "./inference-request.ts";
+import type { DecodedRequest, ReceivedRequest, RequestSource } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
-
-/** A decoded request with the hooks of its surface. */
-export type DecodedRequest = {
-  readonly request: InferenceRequest;
-  /** Where the response goes; absent: the connection of the request. */
-  readonly sink?: ResponseSink;
-  /** Called after admission and before the first attempt. */
-  readonly onAdmitted?: () => Promise<void>;
-  /** Gets a complete streamed response before it is settled; must not fail. */
-  readonly beforeSettle?: (final: string) => Promise<void>;
-  /** Gets the complete response as JSON, after settlement and before its last bytes are sent; must not fail. */
-  readonly storeResponse?: (final: string, headers: Readonly<Record<string, string>>) => Promise<void>;
-  /** Rewrites canonical parameter names in a fault to those of the caller's dialect. */
-  readonly toCallerParameterNames?: (problem: Fault) => Fault;
-};
 
 export type DecodedChatRequest<In extends InboundRequest = InboundRequest> = DecodedRequest & {
   readonly request: ChatInferenceRequest<In>;
-};
-
-/** How a surface reads its request: from a buffered body, or from an upload. */
-export type RequestSource =
-  | ((body: Buffer, exchange: Exchange) => MaybePromise<DecodedRequest>)
-  | { readonly upload: (exchange: Exchange) => Promise<ReceivedRequest> };
-
-export type ReceivedRequest = {
-  /** The part that logs and capture windows may see; of an upload only its fields. */
-  readonly loggableBody: Buffer;
-  /** Identifies retries of the same request under one idempotency key. */
-  readonly requestFingerprint: Buffer;
-  decode(): MaybePromise<DecodedRequest>;
-  /** Called once at the end of the request, however it ended. */
-  dispose?(): void;
 };
 
 export function receivedBody(

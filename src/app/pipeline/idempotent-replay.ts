@@ -16,8 +16,9 @@ import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import { tryParseJson } from "../request-input.ts";
 import type { CaptureRecorder } from "./capture-recorder.ts";
-import { type ReceivedRequest, traceUndecoded } from "./decode.ts";
+import { traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import { type ReceivedRequest } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { settleUncharged } from "./settle.ts";
 

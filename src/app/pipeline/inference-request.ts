@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { CurrencyTable, Margin } from "../../domain/billing/charge.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
@@ -5,12 +6,12 @@ import type { Requirements } from "../../domain/routing/requirements.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
-import type { DecodedRequest } from "./decode.ts";
 import type { GatewayDeps, RequestLimits } from "./gateway-deps.ts";
 import type { PlannedRequest } from "./planning-deps.ts";
 import type { RequestTrace } from "./record.ts";
@@ -81,3 +82,33 @@ export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRou
   /** On the monotonic clock. */
   readonly deadlineMs: number;
 };
+
+/** A decoded request with the hooks of its surface. */
+export type DecodedRequest = {
+  readonly request: InferenceRequest;
+  /** Where the response goes; absent: the connection of the request. */
+  readonly sink?: ResponseSink;
+  /** Called after admission and before the first attempt. */
+  readonly onAdmitted?: () => Promise<void>;
+  /** Gets a complete streamed response before it is settled; must not fail. */
+  readonly beforeSettle?: (final: string) => Promise<void>;
+  /** Gets the complete response as JSON, after settlement and before its last bytes are sent; must not fail. */
+  readonly storeResponse?: (final: string, headers: Readonly<Record<string, string>>) => Promise<void>;
+  /** Rewrites canonical parameter names in a fault to those of the caller's dialect. */
+  readonly toCallerParameterNames?: (problem: Fault) => Fault;
+};
+
+export type ReceivedRequest = {
+  /** The part that logs and capture windows may see; of an upload only its fields. */
+  readonly loggableBody: Buffer;
+  /** Identifies retries of the same request under one idempotency key. */
+  readonly requestFingerprint: Buffer;
+  decode(): MaybePromise<DecodedRequest>;
+  /** Called once at the end of the request, however it ended. */
+  dispose?(): void;
+};
+
+/** How a surface reads its request: from a buffered body, or from an upload. */
+export type RequestSource =
+  | ((body: Buffer, exchange: Exchange) => MaybePromise<DecodedRequest>)
+  | { readonly upload: (exchange: Exchange) => Promise<ReceivedRequest> };

@@ -13,17 +13,12 @@ import {
 import { toFault } from "../to-fault.ts";
 import { admit } from "./admit.ts";
 import { AttemptStage } from "./attempt.ts";
-import {
-  type DecodedRequest,
-  type ReceivedRequest,
-  type RequestSource,
-  receivedBody,
-  traceUndecoded,
-} from "./decode.ts";
+import { receivedBody, traceUndecoded } from "./decode.ts";
 import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { IDEMPOTENCY_KEY_HEADER, replayIfCharged } from "./idempotent-replay.ts";
 import type { AdmittedRequest, InferenceRequest } from "./inference-request.ts";
+import { type DecodedRequest, type ReceivedRequest, type RequestSource } from "./inference-request.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { isTooLong, planRequest } from "./plan.ts";
 import { RequestTrace } from "./record.ts";

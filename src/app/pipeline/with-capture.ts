@@ -1,6 +1,6 @@
 import type { ResponseSink } from "../exchange.ts";
 import type { CaptureRecorder } from "./capture-recorder.ts";
-import type { DecodedRequest } from "./decode.ts";
+import type { DecodedRequest } from "./inference-request.ts";
 
 /** Adds a capture window's recorder to the decoded request. */
 export function withCapture(recorder: CaptureRecorder, decoded: DecodedRequest, sink: ResponseSink): DecodedRequest {

@@ -9,8 +9,8 @@ import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts"
 import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
 import { decodeRequest } from "../../language/decisions/request.ts";
 import { type Handler, principalOf } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
+import type { DecodedRequest } from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { DecisionInferenceRequest } from "./decision-request.ts";

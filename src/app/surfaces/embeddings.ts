@@ -9,9 +9,14 @@ import { conservativeTextTokens } from "../../language/canon/tokens.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { decodeInputs } from "../../language/embeddings/request.ts";
 import type { Handler } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
+import type {
+  DecodedRequest,
+  EndpointAdapter,
+  InferenceRequest,
+  RequestOutline,
+  UsageBound,
+} from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 

@@ -6,7 +6,8 @@ import { decodeRequest } from "../../language/dialects/responses/client/request.
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
-import type { DecodedChatRequest, DecodedRequest } from "../pipeline/decode.ts";
+import type { DecodedChatRequest } from "../pipeline/decode.ts";
+import type { DecodedRequest } from "../pipeline/inference-request.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { BackgroundJob, servedByHeaders } from "../responses/background-job.ts";

@@ -13,9 +13,14 @@ import {
   type SpeechCall,
 } from "../../language/speech/call.ts";
 import { type Handler, principalOf } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
+import type {
+  DecodedRequest,
+  EndpointAdapter,
+  InferenceRequest,
+  RequestOutline,
+  UsageBound,
+} from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
 import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";

@@ -25,9 +25,15 @@ import {
   TEXT_TOKENS_PER_SECOND_MAX,
 } from "../../language/transcriptions/duration.ts";
 import type { Exchange, Handler } from "../exchange.ts";
-import type { DecodedRequest, ReceivedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
+import type {
+  DecodedRequest,
+  EndpointAdapter,
+  InferenceRequest,
+  ReceivedRequest,
+  RequestOutline,
+  UsageBound,
+} from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
 import { loggableForm, parseFormFields } from "./transcription-form.ts";
