@@ -45,7 +45,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
     await page.setViewportSize({ width: 1280, height: 800 });
-    await page.getByRole("button", { name: "Add node" }).click();
+    await page.getByRole("button", { name: "Add node" }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("rack");
     await dialog.getByRole("button", { name: "Add node" }).click();

@@ -162,7 +162,7 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.getByRole("tab", { name: "Decisions" }).click();
     const { state, questions } = await sent(page, "decisions");
     expect([state, Object.keys(questions)]).toEqual([
-      expect.stringContaining("My invoice"),
+      expect.stringContaining("My October invoice"),
       ["urgent", "queue", "mood"],
     ]);
     await page.getByText(/Probability of yes: \d+\s?%/).waitFor();

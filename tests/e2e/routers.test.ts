@@ -85,7 +85,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("routers/old?tab=versions"));
     await page.getByRole("button", { name: "Restore version 1" }).click();
-    await page.getByRole("button", { name: "Restore version" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restore version" }).click();
     await page.getByText("Restored as version 3").waitFor();
     expect((await versions("old"))[0].spec.floor).toBe("L2");
     await page.getByRole("button", { name: "Remove" }).click();

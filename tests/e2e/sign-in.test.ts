@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await change.getByLabel("Current password").fill("three red bicycles");
     await change.getByLabel("New password").fill("seven green bicycles");
     await change.getByRole("button", { name: "Change password" }).click();
-    await change.getByRole("alert").filter({ hasText: "Incorrect password." }).waitFor();
+    await change.getByRole("alert").filter({ hasText: "This is not your password." }).waitFor();
     expect(await change.getByLabel("New password").getAttribute("aria-invalid")).not.toBe("true");
     await page.keyboard.press("Escape");
     ageSessions(portal.gateway.dataDir, bruno?.email ?? "");

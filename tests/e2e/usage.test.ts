@@ -125,8 +125,8 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(cells.slice(3)).toEqual([
       `Requests${sumOf(own, "requests")}`,
       `Errors${sumOf(own, "errors")}`,
-      `In${compact(sumOf(own, "input_tokens"))}`,
-      `Out${compact(sumOf(own, "output_tokens"))}`,
+      `Input${compact(sumOf(own, "input_tokens"))}`,
+      `Output${compact(sumOf(own, "output_tokens"))}`,
       `Cached${compact(sumOf(own, "cached_tokens"))}`,
       `Reasoning${compact(sumOf(own, "reasoning_tokens"))}`,
       `Latency${meanOf(own, "total_ms", "timed_requests")}`,
@@ -198,7 +198,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.getByText("No usage in this period").waitFor();
     await page.getByLabel("Traffic").selectOption("Live keys");
     await totals(page).getByText("backend").waitFor();
-    await page.getByRole("radio", { name: "Own" }).click();
+    await page.getByRole("radio", { name: "Custom" }).click();
     await page.getByLabel("From").fill("2020-01-01");
     await page.getByLabel("To", { exact: true }).fill("2020-01-05");
     await page.getByText("No usage in this period").waitFor();

@@ -10,7 +10,7 @@ const LEVEL_OPTIONS: readonly LevelOption[] = [
   { level: "L1", title: "EU/EEA location", description: "Inference runs in the EU/EEA." },
   { level: "L2", title: "EU/EEA operation", description: "Operated in the EU/EEA, with certification." },
   { level: "L3", title: "EU/EEA control", description: "The operator is owned and controlled in the EU/EEA." },
-  { level: "L4", title: "Full sovereignty", description: "EU/EEA control including the infrastructure." },
+  { level: "L4", title: "Full sovereignty", description: "No exceptions, including the infrastructure." },
 ];
 
 /** Selects the floor; lower levels are excluded. */

@@ -136,7 +136,7 @@ function UsageReport({ query, report, set, at }: UsageReportProps) {
                 label="Chart type"
                 options={CHART_TYPES}
                 value={query.chartKind}
-                onChange={(chartKind) => set({ chartKind: chartKind === "stack" ? null : chartKind })}
+                onChange={(chartKind) => set({ draw: chartKind === "stack" ? null : chartKind })}
               />
             )}
           </>
