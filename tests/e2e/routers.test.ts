@@ -89,7 +89,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByText("Restored as version 3").waitFor();
     expect((await versions("old"))[0].spec.floor).toBe("L2");
     await page.getByRole("button", { name: "Remove" }).click();
-    await page.getByRole("button", { name: "Remove router" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove router" }).click();
     await page.getByText("@demo/old removed").waitFor();
     expect((await versions("old"))[0].spec).toBeNull();
     await page.goto(portal.at("routers/old"));
