@@ -78,7 +78,7 @@ describe("the public catalogue", () => {
   });
 
   test.each(PUBLIC_PATHS.filter((where) => !/small-2506$|-small$|mistral$|scaleway$/.test(where)))(
-    "PUB-01 %s pages by limit and cursor to the same rows as at once",
+    "PUB-01 %s has the same rows in pages by limit and cursor",
     async (where) => {
       const whole = named((await open(`${where}?limit=1000`)).body.data);
       const seen: string[] = [];
@@ -288,7 +288,7 @@ describe("the models of a key", () => {
       created_at: new Date(release_date).toISOString(),
       owned_by: "mistral",
     });
-    expect((await gateway.call(key, "/v1/models/nobody/nothing")).body.error).toMatchObject({
+    expect((await gateway.call(key, "/v1/models/missing/model")).body.error).toMatchObject({
       code: "model_not_found",
     });
   });

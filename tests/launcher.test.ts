@@ -57,9 +57,9 @@ beforeAll(() => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+type ProcessResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-function run(file: string, args: readonly string[], cwd = "/"): Promise<Ended> {
+function run(file: string, args: readonly string[], cwd = "/"): Promise<ProcessResult> {
   return new Promise((resolve) => {
     execFile(file, args, { cwd, env: ENV }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });

@@ -14,7 +14,7 @@ afterAll(() => scene.close());
 describe("an unsolicited response", () => {
   test("bytes that a provider leaves on an idle connection never reach the next request", async () => {
     const tenant = await scene.gateway.tenant();
-    const staged = JSON.stringify(chatJson({ content: "STAGED FOR SOMEBODY ELSE" }));
+    const staged = JSON.stringify(chatJson({ content: "STAGED FOR ANOTHER CALLER" }));
     const idleBytes = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${staged.length}\r\n\r\n${staged}`;
     for (let round = 0; round < 10; round += 1) {
       const upstream = scene.at("deepinfra");

@@ -26,8 +26,8 @@ describe("a row of the log", () => {
     ["a value out of range", "/v1/responses", "sandbox/chat", { input: "hello", temperature: 9 }],
     ["a stream of what is none", "/v1/decisions", "auto", { state: "x", questions: {} }],
     ["an unknown field", "/v1/audio/speech", "sandbox/speech", { input: "hello", voice: "v", foo: 1 }],
-  ])("LOG-01 %s at %s is refused, and the row has the requested model", async (_, door, model, body) => {
-    const answer = await scene.gateway.call(tenant.key, door, { body: { model, ...body, stream: true } });
+  ])("LOG-01 %s at %s is refused, and the row has the requested model", async (_, path, model, body) => {
+    const answer = await scene.gateway.call(tenant.key, path, { body: { model, ...body, stream: true } });
     expect(answer.status).toBe(400);
     const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
     expect(row).toMatchObject({ model_requested: model, streaming: true, status: 400 });
@@ -36,7 +36,7 @@ describe("a row of the log", () => {
   test("LOG-01 RATE-01 rate-limited calls of a key have rows; calls without a model have none, refused or not", async () => {
     const slow = await scene.gateway.tenant({ key: { rpm: 1 } });
     const other = await scene.gateway.tenant();
-    for (const where of ["/v1/models", "/v1/models/nobody/nothing", "/v1/auth/validate", "/v1/responses/resp_none"])
+    for (const where of ["/v1/models", "/v1/models/missing/model", "/v1/auth/validate", "/v1/responses/resp_none"])
       await scene.gateway.call(other.key, where);
     await scene.gateway.call(slow.key, "/v1/models");
     expect((await scene.chat(slow.key)).status).toBe(429);
@@ -181,7 +181,7 @@ describe("a row of the log", () => {
       [{ not_a_field: 1 }, 400, "unsupported_parameter"],
       ["{", 400, "invalid_json"],
       [{ model: "no/such-model" }, 404, "model_not_found"],
-      [{ model: "@nobody/none" }, 404, "router_not_found"],
+      [{ model: "@missing/none" }, 404, "router_not_found"],
       [{ top_k: 5 }, 400, "unsupported_parameter"],
       [{}, 402, "insufficient_credits"],
     ];

@@ -159,7 +159,7 @@ describe("secrets in a provider's message", () => {
     ["a query with another name", "GET https://api.example/v1?api_key=topsecret456 failed", "topsecret456"],
     ["an access token in a query", "GET https://api.example/v1?access_token=topsecret789 failed", "topsecret789"],
     ["an x-api-key header", 'request had x-api-key: "topsecret-abc"', "topsecret-abc"],
-    ["a bearer of somebody else", "got Authorization: Bearer topsecret-def", "topsecret-def"],
+    ["a foreign bearer token", "got Authorization: Bearer topsecret-def", "topsecret-def"],
     ["a token of Google", "ya29.topsecret-ghi has expired", "ya29.topsecret-ghi"],
     ["an access key of AWS", "AKIATOPSECRET1234567 is not known", "AKIATOPSECRET1234567"],
   ])("ERR-06 ERR-09 %s is redacted from a message that is passed on", async (_, message, secret) => {

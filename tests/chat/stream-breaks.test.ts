@@ -54,7 +54,7 @@ describe("a stream that breaks after the first content", () => {
     ["the connection is reset", /^broken/, { frames: [...begun, "data: "], end: cutAfter("rst") }],
     ["it ends in the middle of a frame", /frame/, { frames: [...begun, 'data: {"id":"c","cho'] }],
     ["it ends without an end marker and without a reason to stop", /end marker/, { frames: begun }],
-    ["the same, and the length is told by closing", /end marker/, { frames: begun, framing: "close" }],
+    ["the same, delimited by close", /end marker/, { frames: begun, framing: "close" }],
     [
       "an error object comes",
       /502/,

@@ -55,7 +55,7 @@ const BODIES: readonly (readonly [string, keyof typeof SCHEMAS, Json, "taken" | 
   ["nulls", "ResponsesRequest", response({ tools: null, text: null, reasoning: null, include: null }), "taken"],
   ["a tool as chat sends it", "ResponsesRequest", response({ tools: [{ type: "function", function: {} }] }), "refused"],
   ["a call without an id", "ResponsesRequest", response({ input: [{ type: "function_call", name: "f" }] }), "refused"],
-  ["an effort of nobody", "ResponsesRequest", response({ reasoning: { effort: "extreme" } }), "refused"],
+  ["an unknown effort", "ResponsesRequest", response({ reasoning: { effort: "extreme" } }), "refused"],
 ];
 
 describe("the document and the validation agree", () => {

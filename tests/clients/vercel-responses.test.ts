@@ -79,7 +79,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
 });
 
 test("RESP-02 ERR-01 a refusal is an APICallError with status and code, and is not retried", async () => {
-  const problem: unknown = await generateText({ model: model("sandbox/nobody"), prompt }).catch((error) => error);
+  const problem: unknown = await generateText({ model: model("sandbox/missing"), prompt }).catch((error) => error);
   if (!APICallError.isInstance(problem)) throw new Error(`no APICallError but ${String(problem)}`);
   expect([problem.statusCode, problem.isRetryable]).toEqual([404, false]);
   expect(JSON.parse(problem.responseBody ?? "")).toMatchObject({ error: { code: "model_not_found", param: "model" } });

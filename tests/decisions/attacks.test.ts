@@ -184,7 +184,7 @@ describe("the log", () => {
 
   test.each<[string, "alpha" | "delta" | "beta", Json, number]>([
     ["an answer that is missing", "alpha", { json: { answers: {}, usage: SO_ANSWER.usage } }, 502],
-    ["no label that was told", "delta", { json: chatWithLogprobs({ The: 0.9 }) }, 502],
+    ["no reported label", "delta", { json: chatWithLogprobs({ The: 0.9 }) }, 502],
     ["no usage", "delta", { json: chatWithLogprobs(YES, { usage: undefined }) }, 502],
     [
       "a question that was declined",

@@ -261,7 +261,7 @@ describe("the response", () => {
     ["all of them", { legend: { "0": "dark", "1": { as: "dim" }, "2": "bright" }, confidence: 0.31 }],
     ["no others", {}],
     ["null too", { legend: null, confidence: null }],
-    ["those that nobody knows", { low_confidence: true, range: [1, 2] }],
+    ["unknown ones", { low_confidence: true, range: [1, 2] }],
   ])("DEC-12 a score passes the provider's fields through unchanged: %s", async (_which, more) => {
     const sent = { type: "score", score: 1.55, probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 }, ...more };
     scene.at("alpha").next({ json: { answers: { bright_2: sent }, usage: { input_tokens: 9, output_tokens: 2 } } });

@@ -16,7 +16,7 @@ const withAnswers = (answers: object) => ({ ...SO_ANSWER, answers: { ...SO_ANSWE
 
 const BROKEN: readonly (readonly [string, Json])[] = [
   ["misses a key", { ...SO_ANSWER, answers: { lit, "room.name": room } }],
-  ["has a key that nobody asked for", withAnswers({ more: lit })],
+  ["has an unrequested key", withAnswers({ more: lit })],
   ["changes a type", withAnswers({ "room.name": { type: "noul", noul: 0.4 } })],
   ["gives a probability as text", withAnswers({ lit: { type: "noul", noul: "0.97" } })],
   ["gives a probability beyond one", withAnswers({ lit: { type: "noul", noul: 1.2 } })],

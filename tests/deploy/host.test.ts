@@ -65,7 +65,7 @@ describe("systemd units", () => {
 });
 
 describe("load balancers", () => {
-  test.skipIf(!isThere("haproxy"))("HAProxy takes its file", () => {
+  test.skipIf(!isThere("haproxy"))("HAProxy accepts its file", () => {
     const { status, stderr } = spawnSync(
       "haproxy",
       ["-c", "-f", path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg")],
@@ -79,7 +79,7 @@ describe("load balancers", () => {
     expect({ status, complaints }).toEqual({ status: 0, complaints: [] });
   });
 
-  test.skipIf(!isThere("nginx"))("nginx takes its file", () => {
+  test.skipIf(!isThere("nginx"))("nginx accepts its file", () => {
     const folder = folderForTest();
     const main = path.join(folder, "nginx.conf");
     const included = path.join(PROJECT_ROOT, "deploy/nginx/gateway.conf");

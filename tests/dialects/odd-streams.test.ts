@@ -22,8 +22,8 @@ const call = (index: number, id: string | undefined, name: string | undefined, t
 });
 const thought = (text: string) => ({ reasoning_content: text });
 
-type Seen = readonly (readonly [kind: string, what: unknown])[];
-type Case = readonly [what: string, pieces: readonly (string | object)[], finish: string, seen: Seen];
+type ExpectedParts = readonly (readonly [kind: string, what: unknown])[];
+type Case = readonly [what: string, pieces: readonly (string | object)[], finish: string, seen: ExpectedParts];
 
 const CASES: readonly Case[] = [
   ["a character cut in two", ["a\ud83d", "\ude00b"], "stop", [["text", "a😀b"]]],

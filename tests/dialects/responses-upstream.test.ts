@@ -164,13 +164,13 @@ describe("reasoning with tools", () => {
     const details = [
       { type: "reasoning.text", text: "claude", signature: "sig", format: "anthropic-claude-v1" },
       { type: "reasoning.encrypted", data: "azure:gTHEIRS", format: "openai-responses-v1" },
-      { type: "reasoning.encrypted", data: "gNOBODY", format: "openai-responses-v1" },
+      { type: "reasoning.encrypted", data: "gUNTAGGED", format: "openai-responses-v1" },
     ];
     upstream().next(responseWith(wordsOf("Hello.")));
     const assistant = { role: "assistant", content: "Hi.", reasoning_details: details };
     await chat({ messages: [...HELLO, assistant, { role: "user", content: "And?" }] });
     expect(sent().input.map(({ type }: Json) => type)).toEqual(["message", "message", "message"]);
-    expect(JSON.stringify(sent())).not.toMatch(/claude|gTHEIRS|gNOBODY|sig/);
+    expect(JSON.stringify(sent())).not.toMatch(/claude|gTHEIRS|gUNTAGGED|sig/);
   });
 });
 

@@ -128,7 +128,7 @@ describe.each(CLIENTS)("errors in %s", (client) => {
   test("CHAT-01 ERR-01 a refusal is an APICallError with status, code and param, and is not retried", async () => {
     const audio = { type: "file" as const, mediaType: "audio/wav", data: WAV };
     const cases: readonly (readonly [string, number, string, string])[] = [
-      ["sandbox/nobody", 404, "model_not_found", "model"],
+      ["sandbox/missing", 404, "model_not_found", "model"],
       ["sandbox/chat", 400, "unsupported_parameter", "messages.0.content.0"],
       ["sandbox/claude", 400, "unsupported_parameter", "messages.0.content.0"],
       ["sandbox/nova", 400, "unsupported_parameter", "messages.0.content.0"],

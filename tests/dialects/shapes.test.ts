@@ -412,7 +412,7 @@ describe("conflicts found only while encoding", () => {
     const planted = "planted-".repeat(5000);
     const messages = [
       { role: "user", content: "Hi" },
-      { role: "tool", tool_call_id: planted, content: "Nobody asked." },
+      { role: "tool", tool_call_id: planted, content: "Unsolicited." },
     ];
     const { status, headers } = await scene.chat(tenant.key, { model: `@${tenant.slug}/both`, messages });
     expect([status, headers.get("x-svc-model")]).toEqual([200, CHAT_MODEL]);

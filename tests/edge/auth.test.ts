@@ -295,14 +295,14 @@ describe("allowlist", () => {
     try {
       const { port } = new URL(dual.url);
       const { key } = await issue(dual, { ip_allowlist: ["127.0.0.1", "::1"] });
-      const nobody = await issue(dual, { ip_allowlist: ["192.0.2.255"] });
+      const blocked = await issue(dual, { ip_allowlist: ["192.0.2.255"] });
       for (const [host, seen] of [
         ["127.0.0.1", "127.0.0.1"],
         ["[::1]", "::1"],
       ] as const) {
         const at = `http://${host}:${port}${VALIDATE}`;
         expect((await fetch(at, { headers: { "x-api-key": key } })).status).toBe(200);
-        const refused = await fetch(at, { headers: { "x-api-key": nobody.key, "x-forwarded-for": "192.0.2.255" } });
+        const refused = await fetch(at, { headers: { "x-api-key": blocked.key, "x-forwarded-for": "192.0.2.255" } });
         expect(await refused.text()).toContain(`The address ${seen} is not`);
       }
     } finally {

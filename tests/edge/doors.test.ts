@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { DOORS, doorsBy } from "./doors.ts";
+import { ROUTE_EXAMPLES, routesWithAccess } from "./doors.ts";
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
 
 let gateway: TestGateway;
@@ -14,9 +14,9 @@ afterAll(() => gateway.close());
 
 describe("paths", () => {
   test("GEN-01 every path that needs a key, and the public catalogue, are under /v1", () => {
-    const outside = DOORS.filter(({ route }) => route.access.by === "key" || route.path.includes("/public/")).filter(
-      ({ path }) => !path.startsWith("/v1/"),
-    );
+    const outside = ROUTE_EXAMPLES.filter(
+      ({ route }) => route.access.by === "key" || route.path.includes("/public/"),
+    ).filter(({ path }) => !path.startsWith("/v1/"));
     // The compatible shape of another service has a separate base URL, which also ends in /v1 (DEC-15).
     expect(outside.map(({ path }) => path)).toEqual(["/openai/v1/decisions"]);
   });
@@ -95,10 +95,10 @@ describe("paths", () => {
 describe("every route", () => {
   const withoutBody = (method: string) => method === "GET" || method === "HEAD";
 
-  test.each(DOORS.map(({ title, path }) => [title, path] as const))(
+  test.each(ROUTE_EXAMPLES.map(({ title, path }) => [title, path] as const))(
     "GEN-04 %s: every other method is 405 with Allow",
     async (_, path) => {
-      const methods = DOORS.filter((door) => door.path === path).map(({ route }) => route.method);
+      const methods = ROUTE_EXAMPLES.filter((example) => example.path === path).map(({ route }) => route.method);
       const allowed: string[] = [...new Set(methods)];
       if (allowed.includes("GET")) allowed.push("HEAD");
       for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"]) {
@@ -113,7 +113,7 @@ describe("every route", () => {
     },
   );
 
-  test.each(doorsBy("key").map(({ title, path, route }) => [title, route.method, path] as const))(
+  test.each(routesWithAccess("key").map(({ title, path, route }) => [title, route.method, path] as const))(
     "AUTH-08 AUTH-03 AUTH-06 %s without a key is 401 missing_api_key",
     async (_, method, path) => {
       const answer = await gateway.call("", path, { method, ...(withoutBody(method) ? {} : { body: HELLO }) });
@@ -123,7 +123,7 @@ describe("every route", () => {
     },
   );
 
-  test.each(doorsBy("manager").map(({ title, path, route }) => [title, route.method, path] as const))(
+  test.each(routesWithAccess("manager").map(({ title, path, route }) => [title, route.method, path] as const))(
     "AUTH-08 AUTH-06 %s needs the operator token: a key, the token in x-api-key and nothing are 401",
     async (_, method, path) => {
       const body = withoutBody(method) ? {} : { body: {} };
@@ -143,7 +143,7 @@ describe("every route", () => {
   );
 
   test("AUTH-08 only the public catalogue, the documents, the pages and the operations need no key", () => {
-    const open = doorsBy("anyone").map(({ route }) => route.path);
+    const open = routesWithAccess("anyone").map(({ route }) => route.path);
     expect(
       open.filter(
         (path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device)?$|^\/app\//.test(path),
@@ -168,10 +168,10 @@ describe("every route", () => {
   });
 
   test.each(
-    doorsBy("anyone")
+    routesWithAccess("anyone")
       .filter(({ path }) => !path.includes("nothing") && !path.startsWith("/manage/") && path !== "/nodes/connect")
       .map(({ title, path }) => [title, path] as const),
-  )("AUTH-08 %s answers anyone, a bad key too, and HEAD without a body", async (_, path) => {
+  )("AUTH-08 %s is public, also with an invalid key, and HEAD has no body", async (_, path) => {
     for (const sent of ["", "sk_svc_live_nobody"]) expect((await gateway.call(sent, path)).status).toBe(200);
     const head = await gateway.call("", path, { method: "HEAD" });
     expect(head).toMatchObject({ status: 200, text: "" });

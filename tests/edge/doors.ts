@@ -2,11 +2,11 @@ import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 
 /** A route of the table with a concrete path. */
-export type Door = { readonly title: string; readonly route: Route; readonly path: string };
+export type RouteExample = { readonly title: string; readonly route: Route; readonly path: string };
 
 const VALUES: Readonly<Record<string, string>> = { id: "sandbox/chat", workspace: "demo" };
 
-export const DOORS: readonly Door[] = ROUTES.map((route) => ({
+export const ROUTE_EXAMPLES: readonly RouteExample[] = ROUTES.map((route) => ({
   title: `${route.method} ${route.path}`,
   route,
   path: route.path.replace(/\{(\w+)(\+?)\}/g, (_, name: string, rest: string) =>
@@ -14,6 +14,6 @@ export const DOORS: readonly Door[] = ROUTES.map((route) => ({
   ),
 }));
 
-export function doorsBy(access: Route["access"]["by"]): Door[] {
-  return DOORS.filter(({ route }) => route.access.by === access);
+export function routesWithAccess(access: Route["access"]["by"]): RouteExample[] {
+  return ROUTE_EXAMPLES.filter(({ route }) => route.access.by === access);
 }

@@ -120,7 +120,7 @@ describe("missing models and routers", () => {
     expect(expectRefusal(listed, 404, "model_not_found")["message"]).toMatch(/catalogue/);
   });
 
-  test.each(["@demo/none", "@nobody/none", "@", "@demo", "@demo/"])(
+  test.each(["@demo/none", "@missing/none", "@", "@demo", "@demo/"])(
     "ERR-11 unknown router %j: 404 router_not_found",
     async (model) => {
       const error = expectRefusal(await chat({ ...HELLO, model }), 404, "router_not_found");

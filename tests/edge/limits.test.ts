@@ -24,9 +24,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-type Made = { readonly key: string; readonly id: string };
+type IssuedKey = { readonly key: string; readonly id: string };
 
-function issue(body: Record<string, unknown> = {}): Promise<Made> {
+function issue(body: Record<string, unknown> = {}): Promise<IssuedKey> {
   return gateway.manage("POST", "/workspaces/demo/keys", { name: "k", ...body });
 }
 
@@ -178,7 +178,7 @@ describe("the rate limit window of a key", () => {
     expect((await gateway.call(first.key, MODELS)).status).toBe(200);
     expect((await gateway.call(first.key, MODELS)).status).toBe(429);
     expect((await gateway.call(second.key, MODELS)).status).toBe(200);
-    const rotated: Made = await gateway.manage("POST", `/keys/${first.id}/rotate`, {});
+    const rotated: IssuedKey = await gateway.manage("POST", `/keys/${first.id}/rotate`, {});
     expect((await gateway.call(rotated.key, MODELS)).status).toBe(200);
     expect((await gateway.call(rotated.key, MODELS)).status).toBe(429);
   });

@@ -50,14 +50,14 @@ test.each(SURFACES)("LOG-03 %s: a model name over 256 characters is refused and 
 });
 
 test.each(SURFACES.slice(4))(
-  "LOG-01 %s: a router that was asked for there is in the log, with what else is known",
+  "LOG-01 %s: a requested router is in the log with the other known fields",
   async (path, body) => {
     for (const model of ["auto", "@team/fast"]) {
       const answer = await post(path, body(model));
       expectRefusal(answer, 400, "router_not_supported");
       const row = await gateway.manage("GET", `/requests/${answer.body.error.request_id}`);
       expect(row.model_requested).toBe(model);
-      const known = await post(path, body("nobody/nothing"));
+      const known = await post(path, body("missing/model"));
       expect(row.detail).not.toBeNull();
       expect(row.detail).toEqual((await gateway.manage("GET", `/requests/${known.body.error.request_id}`)).detail);
     }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../src/domain/tenancy/key.ts";
 import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
 import { transcribe } from "../support/transcriptions.ts";
-import { doorsBy } from "./doors.ts";
+import { routesWithAccess } from "./doors.ts";
 import { CHAT, expectRefusal, HELLO } from "./wire.ts";
 
 let gateway: TestGateway;
@@ -73,8 +73,8 @@ const opened = (path: string) => (/^\/v1\/(?:responses|requests)\//.test(path) ?
 const keyOf = (name: string): string => keys.get(name) ?? "";
 
 describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) => {
-  test.each(doorsBy("key").map(({ title, route, path }) => [title, route.method, path] as const))(
-    "SCOPE-01 SCOPE-03 %s opens with its scope and with no other",
+  test.each(routesWithAccess("key").map(({ title, route, path }) => [title, route.method, path] as const))(
+    "SCOPE-01 SCOPE-03 %s is granted by its scope and by no other",
     async (title, method, path) => {
       expect(Object.keys(TABLE)).toContain(title);
       const wanted = TABLE[title];
@@ -91,8 +91,8 @@ describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) =>
     },
   );
 
-  test.each(doorsBy("key").map(({ title, route, path }) => [title, route.method, path] as const))(
-    "SCOPE-02 %s opens for a key without scopes",
+  test.each(routesWithAccess("key").map(({ title, route, path }) => [title, route.method, path] as const))(
+    "SCOPE-02 %s is granted to a key without scopes",
     async (_, method, path) => {
       expect((await knock(keyOf("unrestricted"), carrier, method, path)).status).toBe(opened(path));
     },

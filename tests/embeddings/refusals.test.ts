@@ -130,7 +130,7 @@ describe("invalid replies", () => {
     ["bytes that are not a number", list(row("AADAfwAAAAAAAAAAAAAAAA=="), row(good, 1))],
     ["no base64", list(row(good), row("***", 1))],
     ["vectors of two lengths", list(row(good), row([1, 2], 1))],
-    ["another length than was asked for", list(row([1, 2]), row([1, 2], 1))],
+    ["another dimension than requested", list(row([1, 2]), row([1, 2], 1))],
     ["too much", { status: 500, json: { error: { message: "no" } } }],
   ];
 

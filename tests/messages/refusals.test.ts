@@ -24,7 +24,7 @@ const requestWith = (more: Record<string, unknown> = {}) => ({
 async function refused(body: unknown, key = tenant.key): Promise<Called> {
   const before = upstreamCalls();
   const answer = await scene.gateway.call(key, "/v1/messages", { body });
-  expect(upstreamCalls(), "no provider is asked").toBe(before);
+  expect(upstreamCalls(), "no provider is called").toBe(before);
   expectShape(answer);
   return answer;
 }
@@ -155,7 +155,7 @@ describe("requests that the model's dialect cannot express", () => {
   });
 
   test.each<[string, Record<string, unknown>, string]>([
-    ["a field that nobody knows", { unheard_of: 1 }, "unheard_of"],
+    ["an unknown field", { unheard_of: 1 }, "unheard_of"],
     ["betas in the body", { betas: ["x"] }, "betas"],
     ["a tool of the provider", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools.0.type"],
     [

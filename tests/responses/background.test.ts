@@ -186,7 +186,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     const bare = await scene.gateway.tenant({ credit: "0" });
     const poor = await callerWith(scene.gateway, bare.key).post({ background: true });
     expect([poor.status, poor.body.error.code]).toEqual([402, "insufficient_credits"]);
-    const unknown = await caller.post({ background: true, model: "nobody/nothing" });
+    const unknown = await caller.post({ background: true, model: "missing/model" });
     expect([unknown.status, unknown.body.error.code]).toEqual([404, "model_not_found"]);
     const unstored = await caller.post({ background: true, store: false });
     expect([unstored.status, unstored.body.error.param]).toEqual([400, "background"]);

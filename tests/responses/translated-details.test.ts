@@ -123,7 +123,7 @@ test("RESP-06 auto and a workspace's router work here, whole and in a stream, an
       expect(body).toMatchObject({ model: headers.get("x-svc-model"), output: [{ content: [{ text: "Hello." }] }] });
     }
   }
-  const missing = await ask({ model: "@nobody/nothing" });
+  const missing = await ask({ model: "@missing/router" });
   expect([missing.status, missing.body.error.code]).toEqual([404, "router_not_found"]);
 });
 

@@ -135,8 +135,8 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
       [{ max_tool_calls: 1 }, "max_tool_calls"],
       [{ tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }, "tools.0.type"],
       [{ tools: [{ type: "web_search" }], tool_choice: { type: "web_search" } }, "tool_choice"],
-      [{ tools: TOOLS, tool_choice: { type: "function", name: "nobody" } }, "tool_choice"],
-      [{ tool_choice: { type: "function", name: "nobody" } }, "tool_choice"],
+      [{ tools: TOOLS, tool_choice: { type: "function", name: "missing" } }, "tool_choice"],
+      [{ tool_choice: { type: "function", name: "missing" } }, "tool_choice"],
       [{ input: [{ type: "computer_call", call_id: "c" }] }, "input.0"],
     ] as const) {
       const { status, body } = await ask(more);

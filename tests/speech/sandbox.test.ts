@@ -9,7 +9,7 @@ import { gatewayForTest, type Json, startGateway, type TestGateway } from "../su
 import { openSpeechCall, speak } from "../support/speech.ts";
 
 const MODEL = "sandbox/speak";
-const TEXT = "A sentence of more than forty characters, said by nobody at all.";
+const TEXT = "A sentence of more than forty characters, spoken by a model.";
 
 let gateway: TestGateway;
 let client: OpenAI;

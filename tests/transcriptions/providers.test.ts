@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 const lastOf = (provider: Provider) => {
   const received = scene.at(provider).requests.at(-1);
-  if (received === undefined) throw new Error(`nobody asked ${provider}`);
+  if (received === undefined) throw new Error(`${provider} received no request`);
   return received;
 };
 const requestCount = (provider: Provider) => scene.at(provider).requests.length;

@@ -112,7 +112,7 @@ describe.skipIf(process.platform !== "linux")(
       // The first provider received part of it, and its compute location is unknown.
       expect(answer.headers.get("x-svc-compute-countries")).toBeNull();
       const received = scene.at("scaleway").requests.at(-1);
-      if (received === undefined) throw new Error("nobody else was asked");
+      if (received === undefined) throw new Error("no other provider was called");
       expect(receivedForm(received).file?.body.equals(FILE.bytes)).toBe(true);
       const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
       expect(row.attempts.length).toBeGreaterThan(1);

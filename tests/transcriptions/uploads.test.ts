@@ -177,7 +177,7 @@ describe("form validation", () => {
     ],
     ["auto", [["model", "auto"]], 400, "router_not_supported", "model"],
     ["a router", [["model", "@team/fast"]], 400, "router_not_supported", "model"],
-    ["no such model", [["model", "nobody/nothing"]], 404, "model_not_found", undefined],
+    ["an unknown model", [["model", "missing/model"]], 404, "model_not_found", undefined],
     ["a model that chats", [["model", "openai/gpt-oss-120b"]], 404, "model_not_found", undefined],
   ] as const)("STT-01 ERR-10 %s", async (_what, fields, status, code, param) => {
     const answer = await send(fields);
@@ -436,7 +436,7 @@ describe("client disconnects", () => {
     const fields = [["model", MODEL]] as const;
     await transcribe(scene.gateway, tenant.key, fields, file, key);
     await transcribe(scene.gateway, tenant.key, fields, file, key);
-    await send([["model", "nobody/nothing"]], file);
+    await send([["model", "missing/model"]], file);
     await send(
       [
         ["model", MODEL],

@@ -148,8 +148,8 @@ export const GROUPED_CALL = [
     id: "fc_two",
     name: "close_agent",
     namespace: "multi_agent_v1",
-    arguments: '{"target":"nobody"}',
+    arguments: '{"target":"missing"}',
     call_id: "call_two",
   },
-  { type: "function_call_output", id: "fco_two", call_id: "call_two", output: "invalid agent id nobody" },
+  { type: "function_call_output", id: "fco_two", call_id: "call_two", output: "invalid agent id missing" },
 ];
