@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../src/domain/tenancy/key.ts";
 import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
 import { transcribe } from "../support/transcriptions.ts";
-import { routesWithAccess } from "./doors.ts";
+import { routesWithAccess } from "./route-examples.ts";
 import { CHAT, expectRefusal, HELLO } from "./wire.ts";
 
 let gateway: TestGateway;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { ROUTE_EXAMPLES, routesWithAccess } from "./doors.ts";
+import { ROUTE_EXAMPLES, routesWithAccess } from "./route-examples.ts";
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
 
 let gateway: TestGateway;
