@@ -23,7 +23,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** Each answer says how many tokens it used, so that every charge can be told from the others. */
+/** Each reply reports a distinct number of tokens, so that every charge is identifiable. */
 let answers = 0;
 const answering: ReplySource = ({ json }) => {
   answers += 1;
@@ -33,10 +33,10 @@ const answering: ReplySource = ({ json }) => {
   return { frames: chatFrames(["some", " words", " more"], { usage }), betweenFramesMs: answers % 3 };
 };
 
-/** An answer that a client received to its last byte, with the cost it was told. */
+/** A completely received reply, with its reported cost. */
 type Received = { readonly id: string; readonly cost: number; readonly output: number };
 
-/** Calls until the gateway is gone, and notes what came back whole. */
+/** Sends calls until the gateway is down, and notes the complete replies. */
 async function callUntilDead(origin: string, key: string, received: Received[], dead: () => boolean): Promise<void> {
   for (let turn = 0; !dead(); turn += 1) {
     const stream = turn % 2 === 0;
@@ -56,7 +56,7 @@ async function callUntilDead(origin: string, key: string, received: Received[], 
   }
 }
 
-/** A stream that has begun and does not go on; its id. */
+/** A stream that has begun and then stalls; its id. */
 async function openStalled(origin: string, key: string): Promise<string> {
   const frames = chatFrames(["begun"]).slice(0, 2);
   upstream.next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
@@ -88,11 +88,11 @@ async function allOf(manage: ReturnType<typeof operatorAt>, target: string): Pro
   return rows;
 }
 
-/** Kills a gateway under load again and again, starts it once more, and holds its books against what clients saw. */
+/** Kills a gateway under load repeatedly, restarts it, and compares its books with what clients saw. */
 async function killAndCompare(kills: number, settings: Record<string, string>): Promise<void> {
   answers = 0;
   upstream.always(answering);
-  // The same moments at every run, as far as a clock can be the same; others are tried with KILL_SEED.
+  // Deterministic kill times, as far as a clock allows; KILL_SEED selects others.
   const chance = new Chance(Number(process.env["KILL_SEED"] ?? 1));
   const dataDir = temporaryFolder();
   const operator = (origin: string) => operatorAt(origin, dataDir, settings["GATEWAY_ADMIN_TOKEN"]);
@@ -121,7 +121,7 @@ async function killAndCompare(kills: number, settings: Record<string, string>): 
     if (kill === 0) unfinished = await openStalled(origin, key);
     let dead = false;
     const callers = Array.from({ length: CALLERS }, () => callUntilDead(origin, key, received, () => dead));
-    // However slow the machine, there is a load to be killed under.
+    // On a slow machine too, the kill happens under load.
     if (kill === 0) await expect.poll(() => received.length).toBeGreaterThan(0);
     await sleep(chance.between(20, 400));
     gateway.child.kill("SIGKILL");
@@ -151,11 +151,11 @@ async function killAndCompare(kills: number, settings: Record<string, string>): 
     expect(nanosOf(row.cost), id).toBe(nanos);
     sum += nanos;
   }
-  // One answer of the provider is never two charges: each told another number of tokens.
+  // A reply of the provider is never charged twice: each has another number of tokens.
   const outputs = rows.filter(({ cost }) => cost !== "0.00").map(({ usage }) => usage.output_tokens);
   expect(new Set(outputs).size).toBe(outputs.length);
   for (const row of rows) if (row.error_code === "interrupted") expect(row.cost).toBe("0.00");
-  // A stream that was under way when its gateway died: in the log, said to be interrupted, and free.
+  // A stream that was in flight when its gateway died is in the log as interrupted, and free.
   expect(rowOf.get(unfinished)).toMatchObject({ error_code: "interrupted", streaming: true, provider: "deepinfra" });
   expect(chargeOf.has(`charge:${unfinished}`)).toBe(false);
   const wallet = await manage("GET", "/workspaces/load/wallet");
@@ -165,7 +165,7 @@ async function killAndCompare(kills: number, settings: Record<string, string>): 
 }
 
 test(
-  "BILL-07 kill -9 under load, again and again: every answer received whole has one log row and one charge, nothing is charged twice, the books balance",
+  "BILL-07 kill -9 under load: every complete reply has one log row and one charge, and the books balance",
   {
     timeout: rounds(300_000),
   },
@@ -173,7 +173,7 @@ test(
 );
 
 test.skipIf(!hasPostgres)(
-  "BILL-07 kill -9 under load on PostgreSQL: what clients saw is what its books say",
+  "BILL-07 kill -9 under load on PostgreSQL: the books equal what clients saw",
   {
     timeout: rounds(300_000),
   },

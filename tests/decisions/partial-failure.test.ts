@@ -10,7 +10,7 @@ afterAll(() => scene.close());
 const AT_ONCE = 8;
 const OTHERS = ["alpha", "beta", "gamma"];
 
-test("HDR-03 LOG-01 DEC-07 an endpoint that had some questions is named with its country, even if the failed one was never sent", async () => {
+test("HDR-03 LOG-01 DEC-07 an endpoint that had some questions is named with its country, even if the failed one was not sent", async () => {
   const { gateway, at } = scene;
   const tenant = await gateway.tenant();
   const block = (...blocked_providers: string[]) =>

@@ -18,7 +18,7 @@ async function get(url: string, headers: Record<string, string> = {}) {
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-describe("alive and ready", () => {
+describe("liveness and readiness", () => {
   let running: RunningGateway;
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe("alive and ready", () => {
   });
   afterAll(() => running.stop());
 
-  test("OPS-01 /readyz says no until the start is over, /healthz says yes all along", async () => {
+  test("OPS-01 /readyz fails until the start is complete, /healthz succeeds throughout", async () => {
     const before = await get(`${running.origin}/readyz`);
     expectRefusal(before, 503, "service_unavailable");
     expect(before.headers.get("retry-after")).toBe("1");
@@ -39,7 +39,7 @@ describe("alive and ready", () => {
   });
 });
 
-/** An upstream whose stream begins at once and goes on when it is told to. */
+/** An upstream whose stream begins at once and continues when the test releases it. */
 async function gatedUpstream() {
   const held: ServerResponse[] = [];
   const [role = "", first = "", ...rest] = chatFrames(["begun", " and finished"], { usage: "asked" });
@@ -64,7 +64,7 @@ async function gatedUpstream() {
   };
 }
 
-/** A client that asks for a stream on a socket of its own and can go on writing on it. */
+/** A client with a stream on a raw socket that it can continue to write on. */
 function streamingClient(url: string, key: string) {
   const body = JSON.stringify({ ...HELLO, model: SCALEWAY_MODEL, stream: true });
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });
@@ -104,7 +104,7 @@ async function streamingGateway(baseUrl: string) {
   return { gateway, url, key };
 }
 
-describe("the end", () => {
+describe("shutdown", () => {
   const upstreams: Awaited<ReturnType<typeof gatedUpstream>>[] = [];
   const openUpstream = async () => {
     const upstream = await gatedUpstream();
@@ -115,12 +115,12 @@ describe("the end", () => {
     for (const upstream of upstreams) upstream.close();
   });
 
-  test.concurrent("OPS-01 SIGTERM lets a running stream finish, refuses new connections, says so on /readyz and ends with 0", async () => {
+  test.concurrent("OPS-01 SIGTERM lets a running stream finish, refuses new connections, fails /readyz and exits with 0", async () => {
     const upstream = await openUpstream();
     const { gateway, url, key } = await streamingGateway(upstream.baseUrl);
     const client = streamingClient(url, key);
     await client.begun();
-    // A launcher and a terminal both send one: within a second they are the same signal.
+    // A launcher and a terminal both send one: within a second they count as one signal.
     gateway.child.kill("SIGTERM");
     gateway.child.kill("SIGTERM");
     while (!(await isRefused(url))) await sleep(5);
@@ -143,13 +143,13 @@ describe("the end", () => {
     expect(gateway.stderr()).not.toMatch(/"level":(?:50|60)/);
   });
 
-  test.concurrent("OPS-01 a second signal later than a second ends it at once, and the books survive it", async () => {
+  test.concurrent("OPS-01 a second signal after more than a second ends it at once, and the books survive", async () => {
     const upstream = await openUpstream();
     const { gateway, url, key } = await streamingGateway(upstream.baseUrl);
     const client = streamingClient(url, key);
     await client.begun();
     gateway.child.kill("SIGTERM");
-    // Heard, however long that took.
+    // Wait until the signal was received.
     while (!(await isRefused(url))) await sleep(5);
     await sleep(1200);
     expect(gateway.child.exitCode).toBeNull();
@@ -166,7 +166,7 @@ describe("the end", () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test.concurrent("OPS-01 an idle gateway with open connections ends at once on SIGTERM", async () => {
+  test.concurrent("OPS-01 an idle gateway with open connections exits at once on SIGTERM", async () => {
     const gateway: GatewayProcess = spawnGateway();
     const url = await gateway.ready();
     const idle = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });
@@ -193,7 +193,7 @@ describe("metrics", () => {
   });
   afterAll(() => gateway.close());
 
-  test("OPS-02 to the machine itself they are open, to others they need the operator token", async () => {
+  test("OPS-02 they are public on the machine itself, others need the operator token", async () => {
     const url = `${gateway.url}/metrics`;
     const { status, headers } = await get(url);
     expect(status).toBe(200);
@@ -219,7 +219,7 @@ describe("metrics", () => {
     }
   });
 
-  /** Name, type and labels of every metric shown; the series of a histogram belong to it. */
+  /** Name, type and labels of every metric; the series of a histogram belong to it. */
   function shownIn(text: string): Map<string, { type: string; labels: Set<string> }> {
     const shown = new Map<string, { type: string; labels: Set<string> }>();
     for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
@@ -243,7 +243,7 @@ describe("metrics", () => {
       type,
       labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).toSorted(),
     }));
-    // What has not happened yet shows no labels.
+    // A metric without observations has no labels.
     const shown = [...shownIn(text)].map(([name, { type, labels }]) => {
       const isSeen = new RegExp(`^${name}(?:_count)?[{ ]`, "m").test(text);
       const unseen = rows.find((row) => row.name === name)?.labels ?? [];
@@ -254,7 +254,7 @@ describe("metrics", () => {
     expect(shown.toSorted(byName)).toEqual(rows.toSorted(byName));
   });
 
-  test("OPS-02 they count what happened, and no caller's text becomes a label", async () => {
+  test("OPS-02 they count events, and no caller's text becomes a label", async () => {
     const { text } = await get(`${gateway.url}/metrics`);
     const value = (series: string) =>
       Number(new RegExp(`^${series.replace(/[{}]/g, "\\$&")} (\\S+)$`, "m").exec(text)?.[1]);

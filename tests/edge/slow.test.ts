@@ -20,10 +20,10 @@ const PATIENCE = { headersMs: 2_000, requestMs: 6_000, checkEveryMs: 50, stallMs
 
 let edge: EdgeServer;
 let url: string;
-/** What was heard by those who waited for a body in vain. */
+/** Errors of handlers that waited for a body that never completed. */
 const unread: string[] = [];
 
-/** The edge as it is, with little patience: its handlers only read the body. */
+/** The real edge with short timeouts; its handlers only read the body. */
 beforeAll(async () => {
   edge = new EdgeServer({
     switchedOff: new Set(),
@@ -73,7 +73,7 @@ afterAll(async () => {
 
 type Trickled = { answers: WireAnswer[]; lastedMs: number; end: "closed by the server" | "given up" };
 
-/** Sends a first piece, then a byte now and then, for as long as it is listened to. */
+/** Sends a first chunk, then single bytes until the connection is closed. */
 async function trickle(first: string, drop: string): Promise<Trickled> {
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });
   const chunks: Buffer[] = [];
@@ -107,7 +107,7 @@ async function post(): Promise<number> {
 const HEAD = `POST /manage/workspaces HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n`;
 
 describe("clients that never finish", () => {
-  test.concurrent("a connection that is idle for as long as its client was told is closed, and one that waits for its answer is not", async () => {
+  test.concurrent("an idle connection is closed after the advertised timeout, one that awaits a response is not", async () => {
     const [idle, waiting] = [
       trickle("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", ""),
       trickle(`${HEAD}Content-Length: 9\r\n\r\n`, ""),
@@ -123,7 +123,7 @@ describe("clients that never finish", () => {
     ["a body, byte by byte", `${HEAD}Content-Length: 900000\r\n\r\n`, " ", "requestMs"],
     ["a body in chunks of one", `${HEAD}Transfer-Encoding: chunked\r\n\r\n`, "1\r\n \r\n", "requestMs"],
   ] as const)(
-    "ERR-01 %s: 408 in the envelope once patience ends, and others are served meanwhile",
+    "ERR-01 %s: 408 in the envelope after the timeout, and others are served meanwhile",
     async (_, first, drop, limit) => {
       const slow = Array.from({ length: 20 }, () => trickle(first, drop));
       for (let call = 0; call < 20; call += 1) expect(await post()).toBe(200);
@@ -134,18 +134,18 @@ describe("clients that never finish", () => {
         expect(answer.status).toBe(408);
         expect(expectWireEnvelope(answer)).toMatchObject({ code: "request_timeout", type: "invalid_request_error" });
         expect(answer.headers.get("connection")).toBe("close");
-        // Which of the two limits it was: the one of the head ends long before the one of the whole request.
+        // Which limit applied: the head timeout ends long before the request timeout.
         expect(lastedMs < PATIENCE.requestMs ? "headersMs" : "requestMs").toBe(limit);
       }
     },
   );
 
-  test("ERR-01 no request stays behind once its client was cut off", async () => {
+  test("ERR-01 no request is left once its client was cut off", async () => {
     for (let waits = 0; edge.listener.inFlight > 0 && waits < 200; waits += 1) await sleep(10);
     expect(edge.listener.inFlight).toBe(0);
   });
 
-  test("LOG-01 whoever reads a body that does not come in time hears so, as its sender does", () => {
+  test("LOG-01 the handler of an incomplete body gets the same timeout error as its sender", () => {
     expect(new Set(unread)).toEqual(new Set(["request_timeout"]));
   });
 });

@@ -7,7 +7,7 @@ import { openScene } from "../support/scene.ts";
 
 afterAll(cleanUp);
 
-test.concurrent("RESP-05 what is past its retention is gone for everyone, before any sweep", async () => {
+test.concurrent("RESP-05 expired responses are unavailable at once, before any sweep", async () => {
   const scene = await openScene(["ionos"], { GATEWAY_RESPONSES_RETENTION: "5s" });
   try {
     scene.at("ionos").always(replyingWith("translated", ["Hello"]));
@@ -28,13 +28,13 @@ test.concurrent("RESP-05 what is past its retention is gone for everyone, before
   }
 });
 
-test.concurrent("RESP-05 a retention that is none stops the start and names itself", async () => {
+test.concurrent("RESP-05 an invalid retention stops the start and is named", async () => {
   const gateway = spawnGateway({ GATEWAY_RESPONSES_RETENTION: "soon" });
   expect(await gateway.exited).toBe(1);
   expect(gateway.stderr()).toContain("GATEWAY_RESPONSES_RETENTION");
 });
 
-test.concurrent("RESP-05 a gateway with another master key does not start on what it cannot open, and says what to do", async () => {
+test.concurrent("RESP-05 a gateway with another master key does not start on data it cannot decrypt, and names the remedy", async () => {
   const dataDir = temporaryFolder();
   const first = spawnGateway({ DATA_DIR: dataDir });
   const origin = await first.ready();
