@@ -53,7 +53,7 @@ describe("a stream that breaks after the first content", () => {
     ["the connection is closed", /^broken/, { frames: [...begun, "data: "], end: cutAfter("fin") }],
     ["the connection is reset", /^broken/, { frames: [...begun, "data: "], end: cutAfter("rst") }],
     ["it ends in the middle of a frame", /frame/, { frames: [...begun, 'data: {"id":"c","cho'] }],
-    ["it ends without an end marker and without a reason to stop", /end marker/, { frames: begun }],
+    ["it ends without an end marker and without a finish reason", /end marker/, { frames: begun }],
     ["the same, delimited by close", /end marker/, { frames: begun, framing: "close" }],
     [
       "an error object comes",

@@ -224,7 +224,7 @@ describe("a client that disconnects before any content", () => {
   const BEFORE: readonly (readonly [string, boolean, Script])[] = [
     ["before the provider's headers, streamed", true, { end: { is: "stall", after: "before_headers" } }],
     ["before the provider's headers, whole", false, { end: { is: "stall", after: "before_headers" } }],
-    ["in the middle of a whole answer", false, { json: chatJson(), end: { is: "stall", after: 50 } }],
+    ["in the middle of a whole reply", false, { json: chatJson(), end: { is: "stall", after: 50 } }],
     [
       "after the preamble of a stream",
       true,

@@ -88,10 +88,10 @@ const REFUSED = { code: "provider_error", message: "Flagged by our filter, [reda
 const BROKE = { code: "upstream_error", message: expect.stringContaining("broke before its end") };
 
 test.each([
-  ["the caller's own request, after signs of life", [ROLE], ": keep-alive\n\n", FLAGGED, REFUSED, 0],
-  ["the caller's own request, after the first word", [ROLE, WORD], "Hello", FLAGGED, REFUSED, 0],
+  ["an error of the request, after keep-alives", [ROLE], ": keep-alive\n\n", FLAGGED, REFUSED, 0],
+  ["an error of the request, after the first token", [ROLE, WORD], "Hello", FLAGGED, REFUSED, 0],
   ["a loop of gateways", [ROLE, WORD], "Hello", { message: "loop", code: 508 }, BROKE, 0],
-  ["the provider's own trouble", [ROLE, WORD], "Hello", { message: "on fire", code: 500 }, BROKE, 1],
+  ["a failure of the provider", [ROLE, WORD], "Hello", { message: "on fire", code: 500 }, BROKE, 1],
 ])(
   "ERR-06 ROUTE-05 a stream that ends for %s reports it, is free, and counts as a failure only of the responsible party",
   async (_, frames, prefix, problem, expected, failures) => {

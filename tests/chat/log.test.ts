@@ -21,10 +21,10 @@ describe("a row of the log", () => {
     ["an unknown field", "/v1/chat/completions", "sandbox/chat", { messages: HELLO, foo: 1 }],
     ["a value out of range", "/v1/chat/completions", "sandbox/chat", { messages: HELLO, temperature: 9 }],
     ["no messages", "/v1/chat/completions", "sandbox/chat", {}],
-    ["no limit of its output", "/v1/messages", "sandbox/chat", { messages: HELLO }],
+    ["a missing output limit", "/v1/messages", "sandbox/chat", { messages: HELLO }],
     ["nothing to count", "/v1/messages/count_tokens", "sandbox/chat", {}],
     ["a value out of range", "/v1/responses", "sandbox/chat", { input: "hello", temperature: 9 }],
-    ["a stream of what is none", "/v1/decisions", "auto", { state: "x", questions: {} }],
+    ["a stream of an unstreamable request", "/v1/decisions", "auto", { state: "x", questions: {} }],
     ["an unknown field", "/v1/audio/speech", "sandbox/speech", { input: "hello", voice: "v", foo: 1 }],
   ])("LOG-01 %s at %s is refused, and the row has the requested model", async (_, path, model, body) => {
     const answer = await scene.gateway.call(tenant.key, path, { body: { model, ...body, stream: true } });

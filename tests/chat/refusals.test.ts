@@ -130,7 +130,7 @@ describe("a provider refuses the operator", () => {
       { status: 400, json: { error: { message: "API key not valid. Please pass a valid API key." } } },
     ],
     [
-      "400 for a key that is not right",
+      "400 for an incorrect key",
       {
         status: 400,
         json: { code: "Client specified an invalid argument", error: "Incorrect API key provided: ab***cd." },

@@ -62,18 +62,21 @@ describe.each([
     ["text", "12"],
     ["of the wrong kind", { prompt_tokens: "12", completion_tokens: 5 }],
     ["only half there", { prompt_tokens: 12 }],
-    ["only half there, the other half", { completion_tokens: 12, total_tokens: 24 }],
+    ["incomplete, the other half", { completion_tokens: 12, total_tokens: 24 }],
     ["negative", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }],
-    ["negative where it counts", { prompt_tokens: 12, completion_tokens: -5, total_tokens: 7 }],
+    ["negative in a billed field", { prompt_tokens: 12, completion_tokens: -5, total_tokens: 7 }],
     ["broken", { prompt_tokens: 12.5, completion_tokens: 5, total_tokens: 17.5 }],
     ["beyond every number", { prompt_tokens: 1e300, completion_tokens: 5, total_tokens: 1e300 }],
     ["beyond the model", { prompt_tokens: 12, completion_tokens: 500_000_000, total_tokens: 500_000_012 }],
-    ["far beyond the limit of the request", { prompt_tokens: 12, completion_tokens: 70_000, total_tokens: 70_012 }],
+    ["far above the request's limit", { prompt_tokens: 12, completion_tokens: 70_000, total_tokens: 70_012 }],
     [
-      "far beyond what the model writes, told as thought",
+      "far above the model's output limit, as reasoning",
       { prompt_tokens: 12, completion_tokens: 400_000, completion_tokens_details: { reasoning_tokens: 399_980 } },
     ],
-    ["beyond the model in the prompt", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }],
+    [
+      "above the model's context in the prompt",
+      { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 },
+    ],
     [
       "more cached than sent",
       { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 13 } },
@@ -131,7 +134,7 @@ describe.each([
 
   const PIXEL = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
   test.each([
-    ["a short text is not believed", "Say hello.", true],
+    ["a short text is rejected", "Say hello.", true],
     ["a long text is", "A long word. ".repeat(5_000), false],
     ["a picture is", [{ type: "text", text: "What is this?" }, PIXEL], false],
   ])("BILL-02 a prompt of 600,000 tokens for %s", async (_, content, estimated) => {
@@ -143,8 +146,8 @@ describe.each([
   });
 
   test.each([
-    ["thoughts that go beyond the limit", TEXT, { completion_tokens_details: { reasoning_tokens: 74_990 } }],
-    ["words that everyone can see", "w ".repeat(75_000), {}],
+    ["reasoning above the limit", TEXT, { completion_tokens_details: { reasoning_tokens: 74_990 } }],
+    ["visible text", "w ".repeat(75_000), {}],
   ])("BILL-03 %s are charged as the provider counted them", async (_, content, more) => {
     const wire = { prompt_tokens: 12, completion_tokens: 75_000, total_tokens: 75_012, ...more };
     const { row, nanos } = await answeredWith(wire, stream, content);
@@ -153,9 +156,9 @@ describe.each([
   });
 
   test.each([
-    ["beside the other figures", { cached_tokens: 9000 }, { cached: 9000 }],
+    ["beside the other counts", { cached_tokens: 9000 }, { cached: 9000 }],
     [
-      "with what an explicit cache was given",
+      "with explicit cache writes",
       { prompt_tokens_details: { cached_tokens: 2000, cache_creation_input_tokens: 7000 } },
       { cached: 2000, written: 7000 },
     ],

@@ -20,7 +20,7 @@ const EXTRA = [APPLY_PATCH, WEB_SEARCH];
 const TURNS = [
   ["first", FIRST_TURN],
   ["later", LATER_TURN],
-  ["third, after a thought and a call of a grouped tool,", [...LATER_TURN, THOUGHT, ...GROUPED_CALL]],
+  ["third, after reasoning and a call of a grouped tool,", [...LATER_TURN, THOUGHT, ...GROUPED_CALL]],
 ] as const;
 
 let scene: Scene;

@@ -83,11 +83,11 @@ describe("reported usage", () => {
     ["is a fraction", { prompt_tokens: 50.5, completion_tokens: 1 }],
     ["is a text", { prompt_tokens: "50", completion_tokens: 1 }],
     [
-      "is less than what of it was cached",
+      "is less than its cached part",
       { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 5000 } },
     ],
-    ["is far more than it was given", { prompt_tokens: 25_000, completion_tokens: 1 }],
-    ["is more than the model can read", { prompt_tokens: 9_000_000, completion_tokens: 1 }],
+    ["is far above the input", { prompt_tokens: 25_000, completion_tokens: 1 }],
+    ["is above the model's context", { prompt_tokens: 9_000_000, completion_tokens: 1 }],
   ];
 
   test.each(figures)(
@@ -103,12 +103,12 @@ describe("reported usage", () => {
   );
 
   const named: readonly (readonly [string, Json])[] = [
-    ["is far more than it was given", { input_tokens: 90_000, output_tokens: 0 }],
+    ["is far above the input", { input_tokens: 90_000, output_tokens: 0 }],
     ["is nothing", { input_tokens: 0, output_tokens: 0 }],
     ["is a fraction", { input_tokens: 9.5, output_tokens: 0 }],
     ["is a text", { input_tokens: "9", output_tokens: 0 }],
     [
-      "is less than what of it was cached",
+      "is less than its cached part",
       { input_tokens: 9, output_tokens: 0, input_tokens_details: { cached_tokens: 10 } },
     ],
   ];
@@ -198,7 +198,7 @@ describe("the log", () => {
       422,
     ],
     [
-      "an error that says so",
+      "an error that reports it",
       "beta",
       { status: 400, json: { error: { code: "content_filter", message: "canary-state-79 is not allowed" } } },
       422,
@@ -244,14 +244,14 @@ describe("the shape of OpenAI's SDK", () => {
     ],
     ["too many choices", { questions: [{ type: "choice", instructions: "Which?", choices }] }, "questions.0.choices"],
     [
-      "a choice that is there twice",
+      "a duplicate choice",
       { questions: [question, { type: "choice", instructions: "Which?", choices: [{ value: "a" }, { value: "a" }] }] },
       "questions.1.choices",
     ],
-    ["too long an input", { input: "word ".repeat(20_000) }, "input"],
-    ["a message that says nothing", { input: [{ role: "user", content: " " }] }, "input"],
+    ["an input that is too long", { input: "word ".repeat(20_000) }, "input"],
+    ["an empty message", { input: [{ role: "user", content: " " }] }, "input"],
     [
-      "a question that asks nothing",
+      "an empty question",
       { questions: [question, { type: "predicate", instructions: [{ type: "input_text", text: "" }] }] },
       "questions.1.instructions",
     ],

@@ -285,9 +285,9 @@ describe("log-probabilities over chat", () => {
 
   const lit = { questions: { lit: QUESTIONS.lit } };
   test.each<[string, Json]>([
-    ["the labels have hardly any of the model's mind", chatWithLogprobs({ The: 0.7, Yes: 0.2, No: 0.05 })],
+    ["the labels have hardly any probability", chatWithLogprobs({ The: 0.7, Yes: 0.2, No: 0.05 })],
     ["no label is among them", chatWithLogprobs({ The: 0.7, It: 0.2 })],
-    ["a label is missing that might be likely", chatWithLogprobs({ Yes: 0.6, The: 0.3 })],
+    ["a possibly likely label is missing", chatWithLogprobs({ Yes: 0.6, The: 0.3 })],
     [
       "there are none",
       {
@@ -295,8 +295,8 @@ describe("log-probabilities over chat", () => {
         choices: [{ index: 0, message: { role: "assistant", content: "Yes" }, logprobs: null, finish_reason: "stop" }],
       },
     ],
-    ["they are no log-probabilities", chatWithLogprobs({ Yes: 3, No: 2 })],
-    ["nothing says what was used", chatWithLogprobs({ Yes: 0.9, No: 0.09 }, { usage: undefined })],
+    ["they are not log-probabilities", chatWithLogprobs({ Yes: 3, No: 2 })],
+    ["usage is missing", chatWithLogprobs({ Yes: 0.9, No: 0.09 }, { usage: undefined })],
   ])("DEC-06 it is an invalid response when %s", async (_name, json) => {
     scene.at("delta").next({ json });
     const answer = await ask("delta", lit);

@@ -19,25 +19,25 @@ const BROKEN: readonly (readonly [string, Json])[] = [
   ["has an unrequested key", withAnswers({ more: lit })],
   ["changes a type", withAnswers({ "room.name": { type: "noul", noul: 0.4 } })],
   ["gives a probability as text", withAnswers({ lit: { type: "noul", noul: "0.97" } })],
-  ["gives a probability beyond one", withAnswers({ lit: { type: "noul", noul: 1.2 } })],
+  ["gives a probability above one", withAnswers({ lit: { type: "noul", noul: 1.2 } })],
   ["gives none", withAnswers({ lit: { type: "noul" } })],
-  ["chooses what is no option", withAnswers({ "room.name": { ...room, choice: "garden" } })],
-  ["chooses what others are likelier than", withAnswers({ "room.name": { ...room, choice: "cellar" } })],
+  ["chooses an unknown option", withAnswers({ "room.name": { ...room, choice: "garden" } })],
+  ["chooses an option that is not the likeliest", withAnswers({ "room.name": { ...room, choice: "cellar" } })],
   ["forgets an option", withAnswers({ "room.name": { ...room, probabilities: { kitchen: 0.94, cellar: 0.06 } } })],
   [
     "does not add up",
     withAnswers({ "room.name": { ...room, probabilities: { kitchen: 0.9, cellar: 0.04, attic: 0.02 } } }),
   ],
-  ["is surer than sure", withAnswers({ "room.name": { ...room, confidence: 1.4 } })],
+  ["has a confidence above one", withAnswers({ "room.name": { ...room, confidence: 1.4 } })],
   ["scores beyond the scale", withAnswers({ bright_2: { ...bright, score: 2.4 } })],
-  ["scores another place than its figures", withAnswers({ bright_2: { ...bright, score: 0.9 } })],
+  ["scores another level than its probabilities", withAnswers({ bright_2: { ...bright, score: 0.9 } })],
   ["scores without figures", withAnswers({ bright_2: { type: "score", score: 1.55, confidence: 0.3 } })],
   ["has no answers", { model: "x", usage: SO_ANSWER.usage }],
   ["is a list", [SO_ANSWER]],
   ["tells no usage", { ...SO_ANSWER, usage: undefined }],
-  ["tells half of its usage", { ...SO_ANSWER, usage: { input_tokens: 10 } }],
+  ["reports half of its usage", { ...SO_ANSWER, usage: { input_tokens: 10 } }],
   ["tells impossible usage", { ...SO_ANSWER, usage: { input_tokens: -4, output_tokens: 0 } }],
-  ["tells more than the model can read", { ...SO_ANSWER, usage: { input_tokens: 900_000, output_tokens: 0 } }],
+  ["reports usage above the model's context", { ...SO_ANSWER, usage: { input_tokens: 900_000, output_tokens: 0 } }],
 ];
 
 describe("an incomplete reply", () => {
@@ -88,7 +88,7 @@ describe("an incomplete reply", () => {
   });
 
   test.each([
-    ["a state that is read again for each question", "word ".repeat(4000)],
+    ["a state that is sent again for each question", "word ".repeat(4000)],
     ["the provider's own instructions, which are", "The door is open."],
   ])("DEC-02 BILL-02 %s: usage of one request for many questions is accepted and charged", async (_, state) => {
     const mine = await scene.gateway.tenant();
@@ -157,7 +157,7 @@ describe("an incomplete reply", () => {
     test.each([
       ["fails", { status: 500 }],
       ["is at its rate limit", { status: 429, headers: { "retry-after": "30" } }],
-      ["does not know the gateway's key", { status: 401 }],
+      ["rejects the gateway's key", { status: 401 }],
       ["is cut off", { end: { is: "cut", after: "after_headers" }, json: {} }],
     ] as const)("DEC-06 it %s: 502 upstream_invalid_answer, whichever comes first", async (_how, script) => {
       const invalid = [502, "upstream_invalid_answer"];

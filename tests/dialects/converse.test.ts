@@ -174,10 +174,10 @@ describe("a broken stream", () => {
 
   test.each([
     ["an exception", [start, delta, exceptionBytes("throttlingException", { message: "Too many requests" })]],
-    ["an end without the reason to stop", unfinished],
+    ["an end without a stop reason", unfinished],
     ["an end inside a frame", [...unfinished, delta.subarray(0, 30)]],
     ["a wrong checksum", [start, delta, Buffer.concat([delta.subarray(0, -1), Buffer.from([0])])]],
-    ["a payload that is none", [start, delta, eventBytes("contentBlockDelta", {})]],
+    ["an invalid payload", [start, delta, eventBytes("contentBlockDelta", {})]],
   ])("ERR-02 %s after content: an error frame, no end marker, no charge", async (_what, frames) => {
     bedrock().next(streamScript(frames));
     const { status, text, headers } = await ask({ stream: true });

@@ -33,7 +33,7 @@ const FIGURES = {
 const ANSWERS: readonly (readonly [string, readonly Record<string, unknown>[]])[] = [
   ["text", [{ text: "Grüße, " }, { text: "Welt 🌍" }]],
   [
-    "thoughts, then a sealed text",
+    "reasoning, then a signed text",
     [{ text: "Hm.", thought: true }, { text: "Hi" }, { text: "", thoughtSignature: "s1" }],
   ],
   [

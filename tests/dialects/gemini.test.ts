@@ -247,8 +247,8 @@ describe("a stream", () => {
   const LAST = { ...USAGE, thoughtsTokenCount: 5, totalTokenCount: 23 };
   const words = [{ text: "a" }, { text: "b" }];
   test.each([
-    ["with its last words", frames(words, { usage: LAST })],
-    ["by themselves, after its end", [...frames(words), frame({ usageMetadata: LAST })]],
+    ["with the last content", frames(words, { usage: LAST })],
+    ["separately, after the end", [...frames(words), frame({ usageMetadata: LAST })]],
   ])("CHAT-06 CHAT-07 the last usage of the stream counts: %s", async (_where, streamFrames) => {
     const { text } = await ask({ frames: streamFrames }, { ...stream, stream_options: { include_usage: true } });
     const last = chunksOf(text).at(-1);

@@ -26,9 +26,9 @@ type ExpectedParts = readonly (readonly [kind: string, what: unknown])[];
 type Case = readonly [what: string, pieces: readonly (string | object)[], finish: string, seen: ExpectedParts];
 
 const CASES: readonly Case[] = [
-  ["a character cut in two", ["a\ud83d", "\ude00b"], "stop", [["text", "a😀b"]]],
+  ["a character split across chunks", ["a\ud83d", "\ude00b"], "stop", [["text", "a😀b"]]],
   [
-    "an empty list of calls beside the words",
+    "an empty list of calls beside text",
     [
       { content: "Hi", tool_calls: [] },
       { content: " there", tool_calls: [] },
@@ -40,7 +40,7 @@ const CASES: readonly Case[] = [
   ["nothing at all", [], "stop", []],
   ["empty pieces only", ["", { content: null }, thought(""), { tool_calls: [] }], "stop", []],
   [
-    "thoughts between the words",
+    "reasoning between text",
     [thought("r1"), "t1", thought("r2"), "t2", call(0, "c", "f", "{}"), thought("r3"), "t3"],
     "tool_calls",
     [
@@ -54,7 +54,7 @@ const CASES: readonly Case[] = [
     ],
   ],
   [
-    "words between two calls",
+    "text between two calls",
     [call(0, "a", "f", '{"x":1}'), "Now the other.", call(1, "b", "f", '{"y":'), call(1, undefined, undefined, "2}")],
     "tool_calls",
     [
@@ -64,7 +64,7 @@ const CASES: readonly Case[] = [
     ],
   ],
   [
-    "arguments of two calls in turns, the later one first",
+    "interleaved arguments of two calls, the later one first",
     [
       { tool_calls: [...call(0, "a", "f", "").tool_calls, ...call(1, "b", "f", "").tool_calls] },
       call(1, undefined, undefined, '{"y"'),
@@ -87,7 +87,7 @@ const CASES: readonly Case[] = [
       ["call", { y: 2 }],
     ],
   ],
-  ["a call whose reason is stop", [call(0, "a", "f", "")], "stop", [["call", {}]]],
+  ["a call with finish reason stop", [call(0, "a", "f", "")], "stop", [["call", {}]]],
 ];
 
 async function streamed(

@@ -41,12 +41,12 @@ describe("shapes of routing hints", () => {
   test.each<[string, JsonObject, string]>([
     ["not a list", { allowed_tools: "one" }, "allowed_tools"],
     ["an empty list", { allowed_tools: [] }, "allowed_tools"],
-    ["a list of tools, not of names", { allowed_tools: [TOOLS[0]] }, "allowed_tools.0"],
+    ["a list of tools instead of names", { allowed_tools: [TOOLS[0]] }, "allowed_tools.0"],
     ["an empty name", { allowed_tools: ["one", ""] }, "allowed_tools.1"],
     ["257 characters", { session_id: "x".repeat(257) }, "session_id"],
     ["no string", { session_id: 7 }, "session_id"],
     ["no tier", { cost_tier: "cheap" }, "cost_tier"],
-    ["a tier in capitals", { cost_tier: "LOW" }, "cost_tier"],
+    ["a tier in upper case", { cost_tier: "LOW" }, "cost_tier"],
     ["below 0", { remaining_turns: -1 }, "remaining_turns"],
     ["no integer", { remaining_turns: 1.5 }, "remaining_turns"],
     ["a number as text", { remaining_turns: "3" }, "remaining_turns"],
@@ -119,7 +119,11 @@ describe("allowed tools together with a tool choice", () => {
   test.each<[string, JsonObject, string]>([
     ["a named tool that is not in the list", { tool_choice: NAMED }, "tool_choice"],
     ["another list in the dialect's own form", { tool_choice: listed("auto", "two") }, "allowed_tools"],
-    ["a list that is none", { tool_choice: { type: "allowed_tools", allowed_tools: [] } }, "tool_choice.allowed_tools"],
+    [
+      "a value that is not a list",
+      { tool_choice: { type: "allowed_tools", allowed_tools: [] } },
+      "tool_choice.allowed_tools",
+    ],
   ])("PARAM-01 allowed_tools with %s is refused", async (_what, sent, param) => {
     await only(CHAT);
     const error = await refused({ tools: TOOLS, allowed_tools: ["one"], ...sent });
@@ -263,7 +267,7 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     ["required without tools", { tool_choice: "required" }],
     ["required with an empty list", { tools: [], tool_choice: "required" }],
     ["a named tool without tools", { tool_choice: { type: "function", function: { name: "one" } } }],
-    ["a tool that is not there", { tools: TOOLS, tool_choice: { type: "function", function: { name: "three" } } }],
+    ["a missing tool", { tools: TOOLS, tool_choice: { type: "function", function: { name: "three" } } }],
   ])("CHAT-03 an unsatisfiable tool_choice is refused before any provider is called: %s", async (_what, sent) => {
     await only(provider);
     expect(await refused({ model, ...sent })).toMatchObject({ code: "invalid_value", param: "tool_choice" });

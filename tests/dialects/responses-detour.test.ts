@@ -110,7 +110,7 @@ describe("rules of every upstream adapter", () => {
 describe("an upstream that violates the protocol", () => {
   const begun = framesOf(SPOKEN).slice(0, 17);
   const cases: readonly (readonly [string, Script])[] = [
-    ["ends without its end", { frames: begun }],
+    ["has no final event", { frames: begun }],
     ["is cut", { frames: begun, end: { is: "cut", after: begun.join("").length - 30 } }],
     [
       "fails late",
@@ -124,13 +124,16 @@ describe("an upstream that violates the protocol", () => {
         ],
       },
     ],
-    ["says an error late", { frames: [...begun, frameOf({ type: "error", code: "server_error", message: "Late." })] }],
+    [
+      "reports an error late",
+      { frames: [...begun, frameOf({ type: "error", code: "server_error", message: "Late." })] },
+    ],
     ["says garbage", { frames: [...begun, "event: response.output_text.delta\ndata: {]\n\n"] }],
     [
-      "ends in a response that is none",
+      "ends in an invalid response",
       { frames: [...begun, frameOf({ type: "response.completed", response: { id: "x" } })] },
     ],
-    ["says the end marker of another dialect", { frames: [...begun, "data: [DONE]\n\n"] }],
+    ["sends the end marker of another dialect", { frames: [...begun, "data: [DONE]\n\n"] }],
   ];
 
   test.each(cases)("ERR-02 one that %s ends in an error for both callers and is not charged", async (_what, script) => {

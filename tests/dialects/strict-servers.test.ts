@@ -120,8 +120,8 @@ describe("order of roles", () => {
   test.each([
     ["repeats it", '{"a":1}', "1}"],
     ["does not", "1}", "1}"],
-    ["says something like it", '{"b":1}', '{"b":1}'],
-    ["says only the beginning of it", '{"', '{"'],
+    ["returns similar text", '{"b":1}', '{"b":1}'],
+    ["returns only its beginning", '{"', '{"'],
   ])(
     "MSG-02 a prefilled reply is marked, and only the new text is returned: the server %s",
     async (_, output, shown) => {

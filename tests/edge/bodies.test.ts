@@ -173,7 +173,7 @@ describe("sizes", () => {
   test.each([
     ["over the limit", () => `${CHAT} `, () => `Authorization: Bearer ${key}\r\n`, 413],
     ["without a key", () => `${CHAT} `, () => "", 401],
-    ["to a path that is not there", () => "/v1/nothing ", () => "", 404],
+    ["to an unknown path", () => "/v1/nothing ", () => "", 404],
   ])("GEN-05 a client that sends everything before it reads gets the refusal: %s", async (_, path, auth, status) => {
     const large = Buffer.alloc(24 * 1024 * 1024, 0x20);
     const head = `POST ${path()}HTTP/1.1\r\nHost: a\r\n${auth()}Content-Length: ${large.length}\r\n\r\n`;
@@ -222,14 +222,14 @@ describe("ambiguous JSON", () => {
     ["a top-level key twice, once escaped", '{"model":"a","m\\u006fdel":"b","messages":[]}'],
     ["a __proto__ key", '{"__proto__":{"model":"x"},"model":"a"}'],
     [
-      "a __proto__ key inside",
+      "a nested __proto__ key",
       '{"model":"a","messages":[{"role":"user","content":"x","__proto__":{"role":"system"}}]}',
     ],
     ["an escaped __proto__ key", '{"model":"a","metadata":{"\\u005f_proto__":1}}'],
-    ["a __proto__ key with space behind", '{"model":"a","metadata":{"__proto__" \n : 1}}'],
-    ["a nesting of 129", nested(129)],
-    ["a nesting of thousands", `{"model":"a","messages":${"[".repeat(1500)}${"]".repeat(1500)}}`],
-    ["a nesting that never closes", `{"model":${"[".repeat(3000)}`],
+    ["a __proto__ key followed by a space", '{"model":"a","metadata":{"__proto__" \n : 1}}'],
+    ["a nesting depth of 129", nested(129)],
+    ["a nesting depth of thousands", `{"model":"a","messages":${"[".repeat(1500)}${"]".repeat(1500)}}`],
+    ["unclosed nesting", `{"model":${"[".repeat(3000)}`],
   ])("GEN-06 %s: 400 invalid_json, and no provider is called", async (_, body) => {
     const before = upstream.requests.length;
     expectRefusal(await post(body), 400, "invalid_json");

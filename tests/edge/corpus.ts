@@ -47,7 +47,7 @@ export const HEAD_CASES: readonly WireCase[] = [
   ["a header over the limit", () => head("GET /healthz HTTP/1.1", "Host: a", `X-A: ${"a".repeat(40_000)}`), 431],
   ["headers over the limit", () => head("GET / HTTP/1.1", ...Array.from({ length: 4000 }, (_, n) => `x${n}: aa`)), 431],
   ["a path over the limit", () => head(`GET /${"a".repeat(40_000)} HTTP/1.1`, "Host: a"), 431],
-  ["garbage behind a request", () => `${head("GET /healthz HTTP/1.1", "Host: a")}GARBAGE\r\n\r\n`, null],
+  ["garbage after a request", () => `${head("GET /healthz HTTP/1.1", "Host: a")}GARBAGE\r\n\r\n`, null],
   [
     "an upgrade",
     () => head("GET /healthz HTTP/1.1", "Host: a", "Connection: Upgrade, close", "Upgrade: websocket"),

@@ -73,7 +73,7 @@ describe("bad input", () => {
       block({ type: "image", source: { type: "base64", media_type: "image/png" } }),
       "messages.0.content.0.source.data",
     ],
-    ["an image by no address", block({ type: "image", source: { type: "url" } }), "messages.0.content.0.source.url"],
+    ["an image without a URL", block({ type: "image", source: { type: "url" } }), "messages.0.content.0.source.url"],
     ["a document without a source", block({ type: "document" }), "messages.0.content.0.source"],
     ["a result without an id", block({ type: "tool_result", content: "x" }), "messages.0.content.0.tool_use_id"],
     [
@@ -91,21 +91,21 @@ describe("bad input", () => {
     ["a redacted thought without data", assistantTurn({ type: "redacted_thinking" }), "messages.0.content.0.data"],
     ["a system prompt that is a number", { system: 5 }, "system"],
     ["a system block without text", { system: [{ type: "text" }] }, "system.0.text"],
-    ["tools that are no list", { tools: {} }, "tools"],
+    ["tools that are not a list", { tools: {} }, "tools"],
     ["a tool without a name", { tools: [{ input_schema: {} }] }, "tools.0.name"],
     ["a tool with a bad name", { tools: [{ name: "a b", input_schema: {} }] }, "tools.0.name"],
     ["a tool without a schema", { tools: [{ name: "a" }] }, "tools.0.input_schema"],
     [
-      "a choice of no tool",
+      "a choice without a tool",
       { tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "tool" } },
       "tool_choice.name",
     ],
     [
-      "a choice of a tool that is not there",
+      "a choice of a missing tool",
       { tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "tool", name: "b" } },
       "tool_choice.name",
     ],
-    ["a choice among no tools", { tool_choice: { type: "any" } }, "tool_choice"],
+    ["a choice without tools", { tool_choice: { type: "any" } }, "tool_choice"],
     ["a choice that is a word", { tool_choice: "auto" }, "tool_choice"],
     ["a stream that is a word", { stream: "yes" }, "stream"],
     ["too hot", { temperature: 1.5 }, "temperature"],
@@ -157,15 +157,11 @@ describe("requests that the model's dialect cannot express", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["an unknown field", { unheard_of: 1 }, "unheard_of"],
     ["betas in the body", { betas: ["x"] }, "betas"],
-    ["a tool of the provider", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools.0.type"],
-    [
-      "a block of the provider",
-      block({ type: "server_tool_use", id: "a", name: "b", input: {} }),
-      "messages.0.content.0",
-    ],
-    ["the same behind a system prompt", { system: "S", ...block({ type: "search_result" }) }, "messages.0.content.0"],
+    ["a provider tool", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools.0.type"],
+    ["a provider block", block({ type: "server_tool_use", id: "a", name: "b", input: {} }), "messages.0.content.0"],
+    ["the same after a system prompt", { system: "S", ...block({ type: "search_result" }) }, "messages.0.content.0"],
     ["a container", { container: "c_1" }, "container"],
-    ["a summary in the place of an answer", { compaction: { type: "summarize" } }, "compaction"],
+    ["a summary instead of a reply", { compaction: { type: "summarize" } }, "compaction"],
     ["top_k on chat completions", { top_k: 5 }, "top_k"],
     [
       "an uploaded file",
@@ -173,13 +169,13 @@ describe("requests that the model's dialect cannot express", () => {
       "messages.0.content.0",
     ],
     [
-      "an address where none can be fetched",
+      "a URL where none can be fetched",
       { model: D3.model, ...block({ type: "image", source: { type: "url", url: "https://example.eu/a.png" } }) },
       "messages.0.content.0",
     ],
-    ["a picture for a model that is blind", { model: blind, ...block(picture) }, "messages.0.content.0"],
+    ["an image for a model without vision", { model: blind, ...block(picture) }, "messages.0.content.0"],
     [
-      "the same behind a system prompt, and behind a text",
+      "the same after a system prompt and a text",
       {
         model: blind,
         system: "S",
@@ -192,7 +188,7 @@ describe("requests that the model's dialect cannot express", () => {
       "messages.2.content.1",
     ],
     [
-      "the same behind a document in pieces",
+      "the same after a document in parts",
       {
         model: blind,
         messages: [
@@ -218,7 +214,7 @@ describe("requests that the model's dialect cannot express", () => {
       "messages.0.content.1",
     ],
     [
-      "the same inside the result of a tool",
+      "the same inside a tool result",
       {
         model: blind,
         system: "S",
@@ -275,7 +271,7 @@ describe("requests that the model's dialect cannot express", () => {
       "messages.1.content.1",
     ],
     [
-      "a picture that is none",
+      "an invalid image",
       {
         model: D4.model,
         system: "S",

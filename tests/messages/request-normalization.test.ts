@@ -159,7 +159,7 @@ describe("MSG-02 HDR-06 reasoning off", () => {
 
   test.each([
     ["never thinks", "meta/llama-3.3-70b-instruct"],
-    ["thinks and takes no word for it", DIALECT_SCRIPTS.D1.model],
+    ["reasons without a setting", DIALECT_SCRIPTS.D1.model],
   ])("is not sent to a model that %s, which is still called", async (_what, model) => {
     expect(effortOf(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
   });

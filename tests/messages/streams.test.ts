@@ -123,8 +123,8 @@ describe("a stream that fails", () => {
 
   test.each<[string, Script]>([
     ["is cut", { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "rst" } }],
-    ["ends without its end", { frames: begun }],
-    ["says that it failed", { frames: [...begun, sse({ error: { message: "boom", code: 500 } })] }],
+    ["has no final event", { frames: begun }],
+    ["reports a failure", { frames: [...begun, sse({ error: { message: "boom", code: 500 } })] }],
   ])(
     "ERR-02 ERR-03 a stream that %s after its first text ends with an error event and is not charged",
     async (_, script) => {

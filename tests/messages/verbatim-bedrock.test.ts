@@ -146,10 +146,10 @@ describe("under a floor of L1", () => {
         { role: "user", content: [result(cache_control)] },
       ],
     });
-    const asked = { max_tokens: 5, ...conversation(scoped), tools: [{ ...tool, eager_input_streaming: true }] };
+    const request = { max_tokens: 5, ...conversation(scoped), tools: [{ ...tool, eager_input_streaming: true }] };
     scene.at("aws-bedrock").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const { headers } = await ask(
-      { model: MODEL, ...asked, cache_control: mark, diagnostics: { previous_message_id: null } },
+      { model: MODEL, ...request, cache_control: mark, diagnostics: { previous_message_id: null } },
       { "anthropic-beta": "prompt-caching-scope-2026-01-05" },
     );
     expect(received()?.json).toEqual({
@@ -278,7 +278,7 @@ describe("from Anthropic to Bedrock", () => {
     ["a status", { status: 529, json: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } } }],
     ["a cut before the headers", { end: { is: "cut", after: "before_headers" } as const }],
     [
-      "a stream that breaks before the model spoke",
+      "a stream that breaks before any content",
       {
         headers: { "content-type": "text/event-stream" },
         body:

@@ -341,7 +341,7 @@ describe("failures", () => {
       },
     ],
     [
-      "behind the head of the stream",
+      "after the start of the stream",
       {
         headers: EVENTS,
         body:

@@ -182,7 +182,7 @@ describe("a response, streamed", () => {
     ["an error event", [{ type: "error", sequence_number: 6, error: { code: "server_error", message: "secret" } }]],
     ["a failed response", [{ type: "response.failed", response: { error: { code: "x", message: "secret" } } }]],
     ["nothing at all", []],
-    ["an end marker without an end", [{ type: "response.completed" }]],
+    ["an end marker without a final event", [{ type: "response.completed" }]],
   ])("ERR-02 BILL-02 a stream that breaks with %s ends with one error event and is free", async (_, broken) => {
     const frames = responseFrames(WORDS).slice(0, 6);
     scene.at("ovhcloud").next({ frames: [...frames, ...broken.map(frameOf)] });
@@ -269,10 +269,10 @@ describe("a provider that fails before any output", () => {
   });
 
   test.each([
-    ["a prompt that it will not answer", { code: "invalid_prompt" }],
+    ["a refused prompt", { code: "invalid_prompt" }],
     ["a prompt that is too long", { code: "context_length_exceeded" }],
-    ["a prompt that it takes for an attack", { code: "cyber_policy" }],
-    ["a field that it will not have", { code: null, type: "invalid_request_error" }],
+    ["a prompt classified as an attack", { code: "cyber_policy" }],
+    ["a refused field", { code: null, type: "invalid_request_error" }],
   ])("ERR-06 a refusal inside the stream is not retried elsewhere: %s", async (_, failure) => {
     const refusal = { type: "error", sequence_number: 2, error: { ...failure, message: "Your prompt was flagged." } };
     scene.at("ovhcloud").next({ frames: [...begun, refusal].map(frameOf) });
@@ -294,8 +294,8 @@ describe("a provider that fails before any output", () => {
 });
 
 test.each([
-  ["nothing but signs of life", ": waiting\n\n", []],
-  ["a sign of life of its own", frameOf({ type: "keepalive" }), ["keepalive"]],
+  ["only keep-alives", ": waiting\n\n", []],
+  ["its own keep-alive", frameOf({ type: "keepalive" }), ["keepalive"]],
 ])(
   "ERR-02 CHAT-10 a provider that breaks off after %s: the response begins before it fails",
   async (_, sign, before) => {

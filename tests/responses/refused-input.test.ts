@@ -17,7 +17,7 @@ const ask = (more: JsonObject): Promise<Called> =>
 
 test.each<[string, JsonObject, string]>([
   ["no model", { model: null }, "model"],
-  ["a model that is no text", { model: 7 }, "model"],
+  ["a model that is not text", { model: 7 }, "model"],
   ["no input", { input: null }, "input"],
   ["an empty list", { input: [] }, "input"],
   ["a number", { input: 7 }, "input"],
@@ -26,13 +26,13 @@ test.each<[string, JsonObject, string]>([
   ["a role of another dialect", { input: [{ role: "tool", content: "x" }] }, "input.0.role"],
   ["a call without its id", { input: [{ type: "function_call", name: "f", arguments: "{}" }] }, "input.0.call_id"],
   [
-    "arguments that are no text",
+    "arguments that are not text",
     { input: [{ type: "function_call", call_id: "c", name: "f", arguments: {} }] },
     "input.0.arguments",
   ],
-  ["an output of nothing", { input: [{ type: "function_call_output", call_id: "c" }] }, "input.0.output"],
+  ["an output without content", { input: [{ type: "function_call_output", call_id: "c" }] }, "input.0.output"],
   [
-    "a picture as chat sends it",
+    "an image in the chat format",
     { input: [{ role: "user", content: [{ type: "input_image", image_url: { url: "https://a.example/" } }] }] },
     "input.0.content.0.image_url",
   ],
@@ -41,16 +41,16 @@ test.each<[string, JsonObject, string]>([
     { input: [{ role: "user", content: [{ type: "input_text" }] }] },
     "input.0.content.0.text",
   ],
-  ["a tool as chat sends it", { tools: [{ type: "function", function: { name: "f" } }] }, "tools.0.name"],
+  ["a tool in the chat format", { tools: [{ type: "function", function: { name: "f" } }] }, "tools.0.name"],
   ["a tool's name with spaces", { tools: [{ type: "function", name: "a b" }] }, "tools.0.name"],
-  ["a format as chat sends it", { text: { format: { type: "json_schema", json_schema: {} } } }, "text.format.name"],
+  ["a response_format as in chat", { text: { format: { type: "json_schema", json_schema: {} } } }, "text.format.name"],
   ["an unknown format", { text: { format: { type: "xml" } } }, "text.format.type"],
   ["too warm", { temperature: 3 }, "temperature"],
   ["no tokens", { max_output_tokens: 0 }, "max_output_tokens"],
-  ["no effort of ours", { reasoning: { effort: "extreme" } }, "reasoning.effort"],
-  ["no choice of ours", { tool_choice: "sometimes" }, "tool_choice"],
-  ["metadata that is no text", { metadata: { a: 1 } }, "metadata.a"],
-  ["a tier in capitals", { cost_tier: "LOW" }, "cost_tier"],
+  ["an unknown effort", { reasoning: { effort: "extreme" } }, "reasoning.effort"],
+  ["an unknown choice", { tool_choice: "sometimes" }, "tool_choice"],
+  ["metadata that is not text", { metadata: { a: 1 } }, "metadata.a"],
+  ["a tier in upper case", { cost_tier: "LOW" }, "cost_tier"],
   ["a conversation", { conversation: { id: "conv_1" } }, "conversation"],
 ])("PARAM-04 %s is refused with its path", async (_what, more, param) => {
   const before = scene.at("anthropic").requests.length;

@@ -303,12 +303,12 @@ describe("failures", () => {
       { body: "<!doctype html><html><body>It works!</body></html>", headers: { "content-type": "text/html" } },
     ],
     [
-      "words that call themselves audio",
+      "text declared as audio",
       { body: '{"error": "nothing to hear here at all"}', headers: { "content-type": "audio/mpeg" } },
     ],
     ["another format", plain(synthesizeSpeech("wav", 1))],
     ["nothing", plain(Buffer.alloc(0))],
-    ["a connection that dies before any audio", { ...plain(MP3), end: { is: "cut", after: 20 } }],
+    ["a connection that breaks before any audio", { ...plain(MP3), end: { is: "cut", after: 20 } }],
   ])("TTS-01 HDR-03 %s before the first byte: the next endpoint serves", async (_what, script) => {
     scene.at("alpha").next(script);
     scene.at("beta").next(plain(MP3));
@@ -323,15 +323,15 @@ describe("failures", () => {
 
   test.each<[string, string, SpeechProvider, Script]>([
     [
-      "samples that are words",
+      "text instead of samples",
       "raw-whole",
       "gamma",
       { json: pcmChunk(Buffer.from("<html><body>not found, sorry</body></html>"), LAST) },
     ],
     ["a blocked text", "raw-whole", "gamma", { json: { promptFeedback: { blockReason: "SAFETY" } } }],
-    ["a model that would not speak", "raw-whole", "gamma", { json: { candidates: [{ finishReason: "OTHER" }] } }],
+    ["a model that refuses", "raw-whole", "gamma", { json: { candidates: [{ finishReason: "OTHER" }] } }],
     [
-      "mp3 in the place of samples",
+      "mp3 instead of samples",
       "raw-whole",
       "gamma",
       {
@@ -365,7 +365,7 @@ describe("failures", () => {
 
   test.each<[string, string, SpeechProvider, (begun: Promise<void>) => Script]>([
     ["bytes", "bytes", "alpha", () => ({ ...plain(MP3), end: { is: "cut", after: 5000 } })],
-    ["events without their last", "five", "beta", () => ({ frames: [delta(MP3, "audio_data")], headers: EVENTS })],
+    ["events without the last one", "five", "beta", () => ({ frames: [delta(MP3, "audio_data")], headers: EVENTS })],
     [
       "an object without its end",
       "five-whole",

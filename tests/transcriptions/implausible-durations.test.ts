@@ -105,7 +105,7 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   ["G.722 in WAV by its byte rate", "a.wav", wav({ tag: 0x28f, bits: 4 }, 480_000)],
   ["AAC in WAV by its byte rate", "a.wav", wav({ tag: 0xff, bits: 16 }, 480_000)],
   [
-    "MP3 that calls itself samples",
+    "MP3 declared as samples",
     "a.wav",
     Buffer.concat([wav({ rateHz: 768_000, bits: 16 }, 0), synthesizeSpeech("mp3", 60)]),
   ],
@@ -138,11 +138,11 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   ["Vorbis in WebM by its times", "a.webm", webm("A_VORBIS", 120, 3_000)],
   ["Opus in WebM by its first track", "a.webm", twoTracks()],
   [
-    "FLAC without a frame",
+    "FLAC without frames",
     "a.flac",
     Buffer.concat([synthesizeSpeech("flac", 1).subarray(0, 42), Buffer.alloc(1_900_000, 1)]),
   ],
-  ["frames of MP3 that hardly follow one another", "a.mp3", brokenMp3()],
+  ["MP3 frames that are hardly consecutive", "a.mp3", brokenMp3()],
 ];
 
 async function billed(model: string, name: string, bytes: Buffer): Promise<number | undefined> {

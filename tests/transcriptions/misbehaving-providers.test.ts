@@ -92,13 +92,13 @@ describe.skipIf(process.platform !== "linux")(
   "ROUTE-04 the next endpoint gets the whole file when the first one",
   () => {
     test.each<[string, (socket: Socket) => void]>([
-      ["takes nothing of it", (socket) => void socket.pause()],
-      ["stops in the middle", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
-      ["breaks off in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.resetAndDestroy())],
-      ["closes in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.destroy())],
-      ["is too busy before it has read it", (socket) => afterBytes(socket, 1, () => socket.end(early("429 Busy")))],
+      ["reads nothing of it", (socket) => void socket.pause()],
+      ["stops reading", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
+      ["resets while reading", (socket) => afterBytes(socket, 2_000_000, () => socket.resetAndDestroy())],
+      ["closes while reading", (socket) => afterBytes(socket, 2_000_000, () => socket.destroy())],
+      ["answers 503 before reading it", (socket) => afterBytes(socket, 1, () => socket.end(early("429 Busy")))],
       [
-        "answers 503 and goes, in the middle",
+        "answers 503 and closes while reading",
         (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
       ],
     ])("HDR-03 %s", async (_what, behaviour) => {

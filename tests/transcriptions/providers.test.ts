@@ -217,11 +217,11 @@ describe("formats", () => {
 
   test.each([
     ["what was measured", sound(60), [delta("words ".repeat(1_000))], 60, false],
-    ["what was measured, where little was written", byItsClock, [delta("Hello"), segment(0, 4)], 9.6, false],
-    ["as far as the last segment goes, in a file that may have more in it", byItsClock, [segment(0, 60)], 60, true],
-    ["what as many words take at least", byItsClock, [delta("words ".repeat(319))], 60, true],
-    ["no more than its size allows", byItsClock, [delta("words ".repeat(10_000))], 371.64, true],
-    ["the same, where a segment ends beyond that", byItsClock, [segment(9, 5_000)], 371.64, true],
+    ["the measured duration, with little text", byItsClock, [delta("Hello"), segment(0, 4)], 9.6, false],
+    ["up to the last segment, in a file that may be longer", byItsClock, [segment(0, 60)], 60, true],
+    ["the minimum duration for its words", byItsClock, [delta("words ".repeat(319))], 60, true],
+    ["at most the duration that its size allows", byItsClock, [delta("words ".repeat(10_000))], 371.64, true],
+    ["the same, with a segment that ends later", byItsClock, [segment(9, 5_000)], 371.64, true],
   ])(
     "CHAT-09 STT-01 a client that disconnects from a transcript billed by duration pays for %s and no tokens",
     async (_, file, events, seconds, estimated) => {

@@ -84,7 +84,7 @@ describe("form validation", () => {
       "include[a][b]",
     ],
     [
-      "a member of what has none",
+      "a member of a scalar",
       [
         ["model", MODEL],
         ["prompt[x]", "x"],
@@ -115,7 +115,7 @@ describe("form validation", () => {
     ],
     ["no model", [["prompt", "x"]], 400, "invalid_value", "model"],
     [
-      "a format that is none",
+      "an unknown format",
       [
         ["model", MODEL],
         ["response_format", "docx"],
@@ -125,7 +125,7 @@ describe("form validation", () => {
       "response_format",
     ],
     [
-      "a temperature of words",
+      "a temperature as text",
       [
         ["model", MODEL],
         ["temperature", "warm"],
@@ -145,7 +145,7 @@ describe("form validation", () => {
       "temperature",
     ],
     [
-      "a stream of maybe",
+      "stream as maybe",
       [
         ["model", MODEL],
         ["stream", "maybe"],
@@ -178,7 +178,7 @@ describe("form validation", () => {
     ["auto", [["model", "auto"]], 400, "router_not_supported", "model"],
     ["a router", [["model", "@team/fast"]], 400, "router_not_supported", "model"],
     ["an unknown model", [["model", "missing/model"]], 404, "model_not_found", undefined],
-    ["a model that chats", [["model", "openai/gpt-oss-120b"]], 404, "model_not_found", undefined],
+    ["a chat model", [["model", "openai/gpt-oss-120b"]], 404, "model_not_found", undefined],
   ] as const)("STT-01 ERR-10 %s", async (_what, fields, status, code, param) => {
     const answer = await send(fields);
     expect(codeOf(answer).slice(0, 2), answer.text).toEqual([status, code]);
@@ -204,8 +204,8 @@ describe("form validation", () => {
   });
 
   test.each([
-    ["audio that is no text", sound(1)],
-    ["audio longer than a text may be", Buffer.alloc(100_000, "a")],
+    ["audio in a text field", sound(1)],
+    ["audio above the limit of a text field", Buffer.alloc(100_000, "a")],
   ])("STT-01 %s in a part without a file name: the refusal names what is missing", async (_what, body) => {
     const nameless = { head: 'Content-Disposition: form-data; name="file"\r\nContent-Type: audio/wav', body };
     const refused = await sendForm(formBytes([fieldPart("model", MODEL), nameless]));
@@ -262,7 +262,7 @@ describe("C7 hostile forms", () => {
     ["no boundary", "multipart/form-data"],
     ["an empty boundary", "multipart/form-data; boundary="],
     ["a tab where a slash should be", "multipart\tform-data; boundary=x"],
-    ["a type that only begins so", "multipart/form-datax; boundary=x"],
+    ["a longer content type", "multipart/form-datax; boundary=x"],
     ["another kind of multipart", "multipart/mixed; boundary=x"],
   ])("GEN-05 %s: 415", async (_what, type) => {
     const answer = await sendForm(formBytes(good), { "content-type": type });
@@ -281,7 +281,7 @@ describe("C7 hostile forms", () => {
 
   test.each([
     ["no type", ""],
-    ["the type of words", "\r\nContent-Type: text/plain"],
+    ["text/plain", "\r\nContent-Type: text/plain"],
   ])("STT-01 a file with %s is forwarded with the type of its bytes", async (_what, type) => {
     const head = `Content-Disposition: form-data; name="file"; filename="a"${type}`;
     const sentAs = async (body: Buffer) => {
@@ -301,14 +301,14 @@ describe("C7 hostile forms", () => {
   });
 
   test.each([
-    ["one that is cut off in its file", formBytes(good, "").subarray(0, -50)],
+    ["one that ends inside its file", formBytes(good, "").subarray(0, -50)],
     ["one without an end", formBytes(good, "")],
-    ["one that is no form at all", Buffer.from("hello")],
+    ["one that is not a form", Buffer.from("hello")],
     ["an empty one", Buffer.alloc(0)],
     ["a part without a name", formBytes([{ head: "Content-Disposition: form-data", body: "x" }, ...good])],
     ["a name of a megabyte", formBytes([fieldPart("n".repeat(1_000_000), "x"), ...good])],
     ["a field of a megabyte", formBytes([fieldPart("prompt", "x".repeat(1_000_000)), ...good])],
-    ["a field that is no UTF-8", formBytes([{ ...fieldPart("prompt", ""), body: Buffer.from([0xff, 0xfe]) }, ...good])],
+    ["a field of invalid UTF-8", formBytes([{ ...fieldPart("prompt", ""), body: Buffer.from([0xff, 0xfe]) }, ...good])],
   ])("%s: 400", async (_what, bytes) => {
     const answer = await sendForm(bytes);
     expect(answer.status, answer.text).toBe(400);
