@@ -1,8 +1,8 @@
 import { ExchangeRateUpdater, type ExchangeRateUpdaterDeps } from "../app/manage/money/exchange-rate-updater.ts";
 import { type MoneyJobs, openMoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { PromotionExpiryDeps } from "../app/manage/money/promotions.ts";
-import { MarginRegistry, NO_MARGIN } from "../domain/billing/charge.ts";
-import { parseMargin } from "../domain/billing/margin.ts";
+import { MarginRegistry } from "../domain/billing/charge.ts";
+import { NO_MARGIN, parseMargin } from "../domain/billing/margin.ts";
 import { newerCatalogueRates, type RateRegistry, type RateRow } from "../domain/catalogue/exchange-rates.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";

@@ -38,7 +38,7 @@ import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { ContentCaptures } from "../pipeline/content-captures.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
-import type { PlanningDeps } from "../pipeline/planning-deps.ts";
+import type { PlanningDeps } from "../pipeline/planned-request.ts";
 import { printable } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";
 import type { CallerScope } from "./caller-scope.ts";

@@ -32,9 +32,9 @@ import {
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
 import { errorReader, IGNORE, isJson } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { AdmittedRequest, EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
+import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
 import { HOP_HEADER } from "./loop-detection.ts";
-import type { PlannedRequest } from "./planning-deps.ts";
+import type { AdmittedRequest, PlannedRequest } from "./planned-request.ts";
 import { attemptRecord, describeOutcome, type RequestTrace, recordOpened } from "./record.ts";
 import { addInferenceHeaders, bufferedReader, type CancelHandle, cancelCall, Relay } from "./relay.ts";
 import { audioReader, streamReader } from "./relay-stream.ts";

@@ -18,7 +18,7 @@ import { type DecodedChatRequest, traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { planOutline } from "./plan.ts";
-import type { PlannedRequest } from "./planning-deps.ts";
+import type { PlannedRequest } from "./planned-request.ts";
 import { RequestTrace } from "./record.ts";
 import { addInferenceHeaders, Relay } from "./relay.ts";
 import { RetryLoop } from "./retry-loop.ts";

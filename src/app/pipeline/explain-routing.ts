@@ -8,7 +8,7 @@ import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import { type ChatInferenceRequest, chooseReasoning } from "./chat-request.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
 import { isTooLong, planOutline } from "./plan.ts";
-import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planning-deps.ts";
+import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import { toHeaderText } from "./relay.ts";
 
 /** The routing decision for a call and its reasons; no provider is called and unplanned is held or stored. */

@@ -18,7 +18,7 @@ import { tryParseJson } from "../request-input.ts";
 import type { CaptureRecorder } from "./capture-recorder.ts";
 import { traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type ReceivedRequest } from "./inference-request.ts";
+import type { ReceivedRequest } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { settleUncharged } from "./settle.ts";
 

@@ -1,5 +1,6 @@
 import type { Fault } from "../../contract/faults.ts";
-import type { CurrencyTable, Margin } from "../../domain/billing/charge.ts";
+import type { CurrencyTable } from "../../domain/billing/charge.ts";
+import type { Margin } from "../../domain/billing/margin.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { Requirements } from "../../domain/routing/requirements.ts";
@@ -12,9 +13,7 @@ import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
-import type { GatewayDeps, RequestLimits } from "./gateway-deps.ts";
-import type { PlannedRequest } from "./planning-deps.ts";
-import type { RequestTrace } from "./record.ts";
+import type { RequestLimits } from "./gateway-deps.ts";
 
 /** The part of a request that planning reads; it contains no content. */
 export type RequestOutline = {
@@ -69,18 +68,6 @@ export type PricingTerms = {
   readonly extras: readonly BillableExtra[] | undefined;
   /** Only with an output limit the hold is an upper bound. */
   readonly hasOutputLimit: boolean;
-};
-
-/** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
-export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
-  readonly gateway: GatewayDeps;
-  readonly trace: RequestTrace;
-  readonly exchange: Exchange;
-  readonly sink: ResponseSink;
-  readonly decoded: DecodedRequest;
-  readonly plan: Plan;
-  /** On the monotonic clock. */
-  readonly deadlineMs: number;
 };
 
 /** A decoded request with the hooks of its surface. */

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { isChatLike } from "../../domain/record/request-shape.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
@@ -13,7 +13,7 @@ import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference-request.ts";
-import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planning-deps.ts";
+import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 

@@ -9,7 +9,7 @@ import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { RequestOutline } from "./inference-request.ts";
 import { planOutline } from "./plan.ts";
-import type { PlanningDeps } from "./planning-deps.ts";
+import type { PlanningDeps } from "./planned-request.ts";
 import { snapshotFor } from "./workspace-resources.ts";
 
 /** Cost, latency and model quality of one request; null when unknown. */

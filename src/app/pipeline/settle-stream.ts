@@ -5,8 +5,8 @@ import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
 import { toFault } from "../to-fault.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
-import type { AdmittedRequest } from "./inference-request.ts";
 import type { ChargedEnd, MeteredUsage, Settlement } from "./metered-usage.ts";
+import type { AdmittedRequest } from "./planned-request.ts";
 import { recordStats } from "./record.ts";
 import {
   CLIENT_DISCONNECTED,

@@ -12,7 +12,6 @@ import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { NO_CEILING } from "../../language/canon/usage-ceiling.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
-import type { AdmittedRequest } from "./inference-request.ts";
 import {
   type ChargedEnd,
   type MeteredUsage,
@@ -22,6 +21,7 @@ import {
   usedExtras,
   withoutReportedUsage,
 } from "./metered-usage.ts";
+import type { AdmittedRequest } from "./planned-request.ts";
 import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
 
 /** The status of a client that disconnected before the response was complete; it appears in the log only. */

@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { CurrencyQuery, ModelsQuery, NamedQuery, NoQuery, PlainQuery } from "../../contract/schemas/catalogue.ts";
 import type { NameSort } from "../../contract/schemas/catalogue-values.ts";
-import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { CatalogueSnapshot, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isoDay } from "../../domain/catalogue/levels.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";

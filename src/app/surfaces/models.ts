@@ -1,6 +1,6 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
-import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { checkCallability, servesSurface } from "../../domain/catalogue/callability.ts";
 import type {
   CatalogueSnapshot,

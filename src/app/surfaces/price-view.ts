@@ -1,6 +1,6 @@
 import { CONVERTED_PLACES, type PriceView } from "../../contract/schemas/catalogue-values.ts";
-import { type ExchangeRate, type Margin, NO_MARGIN, rateBetween } from "../../domain/billing/charge.ts";
-import { withMargin } from "../../domain/billing/margin.ts";
+import { type ExchangeRate, rateBetween } from "../../domain/billing/charge.ts";
+import { type Margin, NO_MARGIN, withMargin } from "../../domain/billing/margin.ts";
 import type { CatalogueSnapshot, Price } from "../../domain/catalogue/catalogue.ts";
 import { type Decimal, divideHalfUp, formatDecimal } from "../../kit/money.ts";
 

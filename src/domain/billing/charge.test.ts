@@ -9,10 +9,10 @@ import {
   chargeFor,
   holdFor,
   ImpossibleUsage,
-  NO_MARGIN,
   NoExchangeRate,
   rateBetween,
 } from "./charge.ts";
+import { NO_MARGIN } from "./margin.ts";
 import { ImpossiblePrice } from "./tariff.ts";
 
 function decimal(text: string): Decimal {

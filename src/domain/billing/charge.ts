@@ -4,8 +4,9 @@ import type { TokenCounts } from "../../language/canon/usage.ts";
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
+import { type HoldUnits, type Margin, NO_MARGIN } from "./margin.ts";
 import { maximumUses, surchargesFor } from "./surcharges.ts";
-import { buildTariff, type HoldUnits, type Tariff, type TariffTokenRates } from "./tariff.ts";
+import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
 
 /** A larger count is an error of the provider. */
 const USAGE_MAX = 1_000_000_000;
@@ -19,16 +20,6 @@ export class ImpossibleUsage extends Error {
     this.name = "ImpossibleUsage";
   }
 }
-
-/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
-export type Margin = {
-  readonly numerator: bigint;
-  readonly denominator: bigint;
-  /** The added share as it is recorded with a charge: "0.05". */
-  readonly share: string;
-};
-
-export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
 
 /** Margins in memory, for the request path. */
 export class MarginRegistry {

@@ -6,8 +6,8 @@ import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { SpeechSupport } from "../catalogue/speech-support.ts";
 import type { UsageRecord } from "../record/record.ts";
 import type { CurrencyTable } from "./charge.ts";
-import { chargeFor, holdFor, NO_MARGIN } from "./charge.ts";
-import { parseMargin } from "./margin.ts";
+import { chargeFor, holdFor } from "./charge.ts";
+import { NO_MARGIN, parseMargin } from "./margin.ts";
 import { billedPrice, speechFormats, speechPrice, speechUnit } from "./speech-price.ts";
 
 /** An independent implementation in plain fractions of decimal text. */

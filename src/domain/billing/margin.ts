@@ -1,5 +1,4 @@
 import { type Decimal, formatDecimal, parseDecimal, powerOfTen } from "../../kit/money.ts";
-import { type Margin, NO_MARGIN } from "./charge.ts";
 
 /** −1 makes requests free; a share above the maximum is probably meant as percent. */
 const SHARE_MIN = -1n;
@@ -29,4 +28,26 @@ export type MarginStore = {
   loadAll(workspaceId?: string): Promise<readonly { readonly workspaceId: string; readonly share: string }[]>;
   /** Null: the deployment's margin applies again. */
   save(workspaceId: string, share: string | null): Promise<void>;
+};
+
+/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
+export type Margin = {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  /** The added share as it is recorded with a charge: "0.05". */
+  readonly share: string;
+};
+
+export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
+/** What a request is billed for besides tokens. `cacheTtl`: the longest cache lifetime it requests. */
+export type HoldUnits = {
+  readonly characters?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly images?: number | undefined;
+  readonly cacheTtl?: "5m" | "1h" | undefined;
+  /** Requested surcharges, with the maximum number of uses if the request states it. */
+  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;
+  /** Number of prompts of this size; by default one. */
+  readonly prompts?: number | undefined;
+  readonly margin: Margin;
 };

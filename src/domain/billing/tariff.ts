@@ -1,7 +1,6 @@
 import { type Decimal, formatDecimal, powerOfTen } from "../../kit/money.ts";
 import type { Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { ChargeRecord } from "../record/record.ts";
-import type { Margin } from "./charge.ts";
 
 /** Token rates of one context size, in `1 / scale` units of the price's currency per million tokens. */
 export type TariffTokenRates = {
@@ -150,16 +149,3 @@ function recordOf(price: Price): ChargeRecord["price"] {
 function digitsAtScale(value: Decimal, scale: number): bigint {
   return value.digits * powerOfTen(scale - value.scale);
 }
-
-/** What a request is billed for besides tokens. `cacheTtl`: the longest cache lifetime it requests. */
-export type HoldUnits = {
-  readonly characters?: number | undefined;
-  readonly seconds?: number | undefined;
-  readonly images?: number | undefined;
-  readonly cacheTtl?: "5m" | "1h" | undefined;
-  /** Requested surcharges, with the maximum number of uses if the request states it. */
-  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;
-  /** Number of prompts of this size; by default one. */
-  readonly prompts?: number | undefined;
-  readonly margin: Margin;
-};

@@ -10,7 +10,7 @@ import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import type { ChatInferenceRequest } from "../../pipeline/chat-request.ts";
 import type { DecodedChatRequest } from "../../pipeline/decode.ts";
 import { explainRouting, type RoutingExplanation } from "../../pipeline/explain-routing.ts";
-import type { PlanningDeps } from "../../pipeline/planning-deps.ts";
+import type { PlanningDeps } from "../../pipeline/planned-request.ts";
 import { printable } from "../../printable.ts";
 import { decodeWith, readJson } from "../../request-input.ts";
 import { type ExplainedSurface, findWorkspace, type ManageContext } from "../deps.ts";

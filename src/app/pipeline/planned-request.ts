@@ -5,8 +5,10 @@ import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { RequestOutline } from "./inference-request.ts";
+import type { DecodedRequest, RequestOutline } from "./inference-request.ts";
+import type { RequestTrace } from "./record.ts";
 
 /** Read-only dependencies of planning. */
 export type PlanningDeps = Pick<
@@ -42,4 +44,16 @@ export type PlannedRequest = {
   readonly currentPolicy: () => Policy | undefined;
   /** The current router, if it changed since the plan was made. */
   readonly changedRouter: () => RouterSpec | undefined;
+};
+
+/** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
+export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+  readonly gateway: GatewayDeps;
+  readonly trace: RequestTrace;
+  readonly exchange: Exchange;
+  readonly sink: ResponseSink;
+  readonly decoded: DecodedRequest;
+  readonly plan: Plan;
+  /** On the monotonic clock. */
+  readonly deadlineMs: number;
 };
