@@ -65,8 +65,8 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByLabel("Country").selectOption("DE");
     await page.getByRole("button", { name: "Save country" }).click();
     await row.getByText("Germany").waitFor();
-    await page.getByLabel("Node model").selectOption("llama3:8b");
-    const behind = page.getByLabel("Catalogue model");
+    await page.getByLabel("Node model", { exact: true }).selectOption("llama3:8b");
+    const behind = page.getByLabel("Catalogue model", { exact: true });
     await behind.selectOption("sandbox/chat");
     // Nodes only serve chat and embeddings.
     const offered = await behind
@@ -74,7 +74,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
       .evaluateAll((options) => options.map(({ textContent }) => textContent));
     expect(offered).toContain("sandbox/embed");
     expect(offered).not.toContain("sandbox/listen");
-    await page.getByRole("button", { name: "Map" }).click();
+    await page.getByRole("button", { name: "Add mapping" }).click();
     await page.getByText("llama3:8b → sandbox/chat").waitFor();
     expect(await portal.gateway.manage("GET", "/workspaces/demo/nodes/rack")).toMatchObject({
       mapping: { "llama3:8b": "sandbox/chat" },

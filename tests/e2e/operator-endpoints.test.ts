@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await rowOf(page, "connected")
       .getByRole("button", { name: /^Test / })
       .click();
-    await page.locator("dialog[open]").getByText("Refused", { exact: true }).waitFor();
+    await page.locator("dialog[open]").getByText("Rejected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Done" }).click();
     await expectAccessible(page);
     await page.getByRole("searchbox").fill("s");

@@ -172,7 +172,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByRole("tab", { name: "Replay" }).click();
     const replayed = async (): Promise<Json> => {
       const answer = page.waitForResponse(/\/routers\/auto\/replay$/);
-      await page.getByRole("button", { name: "Replay", exact: true }).click();
+      await page.getByRole("button", { name: "Run replay", exact: true }).click();
       return (await answer).json();
     };
     const { happened, replayed: then, models } = await replayed();

@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     const add = async () => {
       await page.getByRole("button", { name: "Add passkey" }).click();
       await page.getByRole("dialog").getByLabel("Name").fill("Sol's laptop");
-      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("button", { name: "Continue", exact: true }).click();
     };
     await addAuthenticator(page);
     await add();
@@ -92,12 +92,12 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     ageSessions(portal.gateway.dataDir, (await portal.person("operator")).email);
     await page.getByRole("button", { name: "Add passkey" }).click();
     await page.getByRole("dialog").getByLabel("Name").fill("A laptop");
-    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: "Continue", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await trySingleSignOn(page);
     await dialog.getByText("Example ID is away.").waitFor();
     await dialog.getByLabel("Password").fill("three red bicycles");
-    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByRole("button", { name: "Continue", exact: true }).click();
     await dialog.getByText("Incorrect password.").waitFor();
     expect(await dialog.getByText("Example ID is away.").count()).toBe(0);
     await dialog.getByText("redirects you back to this page").waitFor();
