@@ -11,7 +11,7 @@ const sources = readSources();
 const modules = readModules();
 
 function isIn(file: string, ...folders: string[]): boolean {
-  return folders.some((place) => file === place || file.startsWith(`${place}/`));
+  return folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
 }
 
 function layerOf(file: string): number {
@@ -121,12 +121,12 @@ describe("the portal", () => {
 
   test("imports itself, packages, and from src only types of the contract", () => {
     expect(portal.length).toBeGreaterThan(0);
-    const strangers = portal.flatMap(({ file, imports }) =>
+    const unexpected = portal.flatMap(({ file, imports }) =>
       imports
         .filter(({ target, kind }) => !target.startsWith("portal/") && !isPackage(target) && !isContract(target, kind))
         .map(({ target }) => `${file} imports ${target}`),
     );
-    expect(strangers).toEqual([]);
+    expect(unexpected).toEqual([]);
   });
 
   test("forms no cycle", () => {
@@ -226,7 +226,7 @@ describe("egress", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
     );
-    const strangers = openers.filter(
+    const unexpected = openers.filter(
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
@@ -236,7 +236,7 @@ describe("egress", () => {
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );
-    expect(strangers).toEqual([]);
+    expect(unexpected).toEqual([]);
   });
 
   test("io/upstream opens connections only in known files: to providers, workspace-chosen addresses and mail", () => {

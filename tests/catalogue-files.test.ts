@@ -116,7 +116,7 @@ function propertiesOf(schema: unknown): string[] {
 }
 
 /** Free text may be reworded on import; everything with an effect must be the same. */
-function decisive({
+function effectiveFields({
   note: _note,
   prices,
   baseUrl: _baseUrl,
@@ -160,8 +160,8 @@ describe("the seven-file form", () => {
     expect(seed.endpoints.size).toBeGreaterThan(10);
     const models = covered(shipped.models, seed.models).map(([, model]) => withoutWords(model));
     expect(models).toEqual([...seed.models.values()].map(withoutWords));
-    const endpoints = covered(shipped.endpoints, seed.endpoints).map(([, endpoint]) => decisive(endpoint));
-    expect(endpoints).toEqual([...seed.endpoints.values()].map(decisive));
+    const endpoints = covered(shipped.endpoints, seed.endpoints).map(([, endpoint]) => effectiveFields(endpoint));
+    expect(endpoints).toEqual([...seed.endpoints.values()].map(effectiveFields));
     expect(covered(shipped.creators, seed.creators)).toEqual([...seed.creators]);
     expect(covered(shipped.families, seed.families)).toEqual([...seed.families]);
     expect(covered(shipped.currencies, seed.currencies)).toEqual([...seed.currencies]);

@@ -18,7 +18,7 @@ import { SPECIFICATION } from "./support/recordings.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
-const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
+const deployment = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
 
 describe("generated documents", () => {
   test.each([...generatedDocuments()])("GEN-02, OPS-05 %s is the output of `npm run docs`", (file, text) => {
@@ -98,8 +98,8 @@ type Document = {
 };
 
 describe.each([
-  ["api", apiDocumentText(place)],
-  ["manage", manageDocumentText(place)],
+  ["api", apiDocumentText(deployment)],
+  ["manage", manageDocumentText(deployment)],
 ] as const)("the OpenAPI document: %s", (kind, text) => {
   const document: Document = JSON.parse(text);
   const operations = Object.entries(document.paths).flatMap(([at, item]) =>
@@ -160,7 +160,7 @@ describe.each([
 });
 
 test("GEN-02 stored responses have the paths of the specification, and examples of their responses", () => {
-  const { paths }: Document = JSON.parse(apiDocumentText(place));
+  const { paths }: Document = JSON.parse(apiDocumentText(deployment));
   const stored = Object.keys(paths).filter((at) => at.startsWith("/responses/"));
   expect(stored.toSorted()).toEqual([
     "/responses/{response_id}",
@@ -172,7 +172,7 @@ test("GEN-02 stored responses have the paths of the specification, and examples 
 });
 
 describe("response headers in the OpenAPI document", () => {
-  const document: Document = JSON.parse(apiDocumentText(place));
+  const document: Document = JSON.parse(apiDocumentText(deployment));
   const responseHeaders = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});
   const own = (at: string) => responseHeaders(at).filter((name) => name.startsWith("X-Svc-"));
   const SERVED = ["Request-Id", "Model", "Provider", "Sovereignty-Level", "Compute-Countries"];
@@ -220,8 +220,8 @@ describe("response headers in the OpenAPI document", () => {
 });
 
 describe("responses in the OpenAPI document", () => {
-  const api: Document = JSON.parse(apiDocumentText(place));
-  const manage: Document = JSON.parse(manageDocumentText(place));
+  const api: Document = JSON.parse(apiDocumentText(deployment));
+  const manage: Document = JSON.parse(manageDocumentText(deployment));
 
   test("GEN-02 an idempotent replay has its own response, except for speech and decisions", () => {
     const replayed = Object.entries(api.paths).filter(([, { post }]) =>
@@ -257,7 +257,7 @@ describe("responses in the OpenAPI document", () => {
 
 describe("llms.txt", () => {
   test("GEN-03 names the base URL, the key and every endpoint of the API", () => {
-    const text = llmsText(place);
+    const text = llmsText(deployment);
     expect(text).toContain("https://gateway.example.eu/v1");
     expect(text).toContain("Authorization: Bearer");
     const api = ROUTES.filter(({ path: at }) => at.startsWith("/v1/"));

@@ -79,6 +79,6 @@ function seen(model: string, providers: readonly ProviderFile[]): string {
       .map(({ decisions }) => ({ slug, sees: decisions?.images !== undefined })),
   );
   if (!serving.some(({ sees }) => sees)) return VISION_MODELS.has(model) ? "yes" : "no";
-  const blind = serving.filter(({ sees }) => !sees).map(({ slug }) => `\`${slug}\``);
-  return blind.length === 0 ? "yes" : `yes, but ${blind.join(", ")}`;
+  const withoutVision = serving.filter(({ sees }) => !sees).map(({ slug }) => `\`${slug}\``);
+  return withoutVision.length === 0 ? "yes" : `yes, but ${withoutVision.join(", ")}`;
 }

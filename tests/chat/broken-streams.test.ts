@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 /** A stream that has sent "begun" and then breaks in the given way. */
-const begun = chatFrames(["begun"]).slice(0, 2);
-const begunBytes = Buffer.byteLength(begun.join(""));
+const partialFrames = chatFrames(["begun"]).slice(0, 2);
+const begunBytes = Buffer.byteLength(partialFrames.join(""));
 
 async function brokenBy(script: Script): Promise<Called> {
   scene.at("deepinfra").next(script);
@@ -50,21 +50,21 @@ describe("a stream that breaks after the first content", () => {
   const cutAfter = (how: "fin" | "rst") => ({ is: "cut", after: begunBytes + 6, how }) as const;
   const oversized = "x".repeat(17 * 1024 * 1024);
   const CASES: readonly (readonly [string, RegExp, Script])[] = [
-    ["the connection is closed", /^broken/, { frames: [...begun, "data: "], end: cutAfter("fin") }],
-    ["the connection is reset", /^broken/, { frames: [...begun, "data: "], end: cutAfter("rst") }],
-    ["it ends in the middle of a frame", /frame/, { frames: [...begun, 'data: {"id":"c","cho'] }],
-    ["it ends without an end marker and without a finish reason", /end marker/, { frames: begun }],
-    ["the same, delimited by close", /end marker/, { frames: begun, framing: "close" }],
+    ["the connection is closed", /^broken/, { frames: [...partialFrames, "data: "], end: cutAfter("fin") }],
+    ["the connection is reset", /^broken/, { frames: [...partialFrames, "data: "], end: cutAfter("rst") }],
+    ["it ends in the middle of a frame", /frame/, { frames: [...partialFrames, 'data: {"id":"c","cho'] }],
+    ["it ends without an end marker and without a finish reason", /end marker/, { frames: partialFrames }],
+    ["the same, delimited by close", /end marker/, { frames: partialFrames, framing: "close" }],
     [
       "an error object comes",
       /502/,
-      { frames: [...begun, sse({ error: { message: "on fire" } }), "data: [DONE]\n\n"] },
+      { frames: [...partialFrames, sse({ error: { message: "on fire" } }), "data: [DONE]\n\n"] },
     ],
-    ["an error event comes", /529/, { frames: [...begun, `event: error\n${sse({ status_code: 529 })}`] }],
-    ["a frame is garbage", /frame/, { frames: [...begun, sse("{not json")] }],
-    ["a frame is JSON of another kind", /frame/, { frames: [...begun, sse({ hello: "world" })] }],
-    ["a frame is an array", /frame/, { frames: [...begun, sse([1, 2])] }],
-    ["a frame is over the size limit", /size limit/, { frames: [...begun, `data: "${oversized}`, "more"] }],
+    ["an error event comes", /529/, { frames: [...partialFrames, `event: error\n${sse({ status_code: 529 })}`] }],
+    ["a frame is garbage", /frame/, { frames: [...partialFrames, sse("{not json")] }],
+    ["a frame is JSON of another kind", /frame/, { frames: [...partialFrames, sse({ hello: "world" })] }],
+    ["a frame is an array", /frame/, { frames: [...partialFrames, sse([1, 2])] }],
+    ["a frame is over the size limit", /size limit/, { frames: [...partialFrames, `data: "${oversized}`, "more"] }],
   ];
 
   test.each(CASES)(
@@ -79,13 +79,16 @@ describe("a stream that breaks after the first content", () => {
   );
 
   test("ERR-07 BILL-02 silence: the error frame and the row report a timeout, and nothing is charged", async () => {
-    const answer = await brokenBy({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
+    const answer = await brokenBy({ frames: [...partialFrames, "data: "], end: { is: "stall", after: begunBytes } });
     await expectHonestEnd(answer, /^timeout/, "upstream_timeout");
   });
 
   test("ERR-02 the provider's error message is not shown: it may contain secrets of the operator", async () => {
     const answer = await brokenBy({
-      frames: [...begun, sse({ error: { message: "key sk-canary-123456789 of org-77 is out of quota", code: 402 } })],
+      frames: [
+        ...partialFrames,
+        sse({ error: { message: "key sk-canary-123456789 of org-77 is out of quota", code: 402 } }),
+      ],
     });
     expect(answer.text).not.toMatch(/canary|org-77/);
     await expectHonestEnd(answer, /402/);
@@ -93,12 +96,12 @@ describe("a stream that breaks after the first content", () => {
 
   test("ERR-02 the connection to a provider that is silent or sends garbage is closed", async () => {
     const upstream = scene.at("deepinfra");
-    upstream.next({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
+    upstream.next({ frames: [...partialFrames, "data: "], end: { is: "stall", after: begunBytes } });
     const count = upstream.requests.length;
     await scene.chat(tenant.key, { stream: true });
     const received = await upstream.arrived(count + 1);
     expect(await received.over).toBe("aborted");
-    upstream.next({ frames: [...begun, sse("garbage"), { data: sse("more"), afterMs: 60_000 }] });
+    upstream.next({ frames: [...partialFrames, sse("garbage"), { data: sse("more"), afterMs: 60_000 }] });
     await scene.chat(tenant.key, { stream: true });
     expect(await (await upstream.arrived(count + 2)).over).toBe("aborted");
   });
@@ -121,14 +124,14 @@ function* talkingOn(): Generator<string> {
 test("ROUTE-04 ERR-07 a stream without content is ended after a limit, and the next endpoint is called", async () => {
   const role = { index: 0, delta: { role: "assistant" }, finish_reason: null };
   let frames = 0;
-  const endless = function* () {
+  const endlessFrames = function* () {
     // It is finite, so that a gateway that buffers everything fails here instead of crashing.
     while (frames < 400) {
       frames += 1;
       yield sse({ id: "x", object: "chat.completion.chunk", choices: [role], padding: "p".repeat(65_536) });
     }
   };
-  scene.at("deepinfra").next({ frames: endless() });
+  scene.at("deepinfra").next({ frames: endlessFrames() });
   const answer = await scene.chat(tenant.key, { stream: true });
   expect(answer.headers.get("x-svc-provider")).toBe("ovhcloud");
   expect(frames).toBeLessThan(400);
@@ -151,7 +154,7 @@ describe("the request timeout", () => {
 
   test("ERR-02 BILL-02 cuts a stream: reported as the gateway's timeout, free, and no circuit opens", async () => {
     const reader = await brief.gateway.tenant();
-    brief.at("deepinfra").next({ frames: [...begun, { data: "data: ", afterMs: 60_000 }] });
+    brief.at("deepinfra").next({ frames: [...partialFrames, { data: "data: ", afterMs: 60_000 }] });
     const answer = await brief.chat(reader.key, { stream: true });
     expect(answer.text).toContain("begun");
     const { error } = JSON.parse(eventsOf(answer.text).at(-1) ?? "");
@@ -180,7 +183,7 @@ test("ROUTE-05 a retry delay in the middle of a stream is honoured too", async (
   try {
     const reader = await strict.gateway.tenant();
     const error = { message: "Rate limit reached. Please try again in 60s.", code: 429 };
-    strict.at("deepinfra").next({ frames: [...begun, sse({ error })] });
+    strict.at("deepinfra").next({ frames: [...partialFrames, sse({ error })] });
     const answer = await strict.chat(reader.key, { stream: true });
     const { endpoint } = await strict.row(String(answer.headers.get("x-svc-request-id")));
     const { data } = await strict.gateway.manage("GET", "/endpoints?provider=deepinfra&state=aside");

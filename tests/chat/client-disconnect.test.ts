@@ -30,7 +30,7 @@ function nextAt(provider: "deepinfra" | "ovhcloud") {
 }
 
 /** The gateway has noticed the disconnect once it has answered a later request. */
-async function leave(open: OpenChat): Promise<void> {
+async function disconnect(open: OpenChat): Promise<void> {
   open.hangUp();
   for (let time = 0; time < 2; time += 1) await scene.gateway.call("", "/healthz");
 }
@@ -128,7 +128,7 @@ describe("a client that disconnects during a stream", () => {
     scene.at("deepinfra").next({ frames: [...whole.slice(0, -2), figured] });
     const open = await scene.open(tenant.key, { stream: true });
     await open.until('"finish_reason":"stop"');
-    await leave(open);
+    await disconnect(open);
     rest.open();
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
@@ -142,7 +142,7 @@ describe("a client that disconnects during a stream", () => {
     // Far more than the default hold of 4096 tokens, also at the most expensive provider.
     const long = "word ".repeat(40_000);
     const frames = chatFrames([long, " sent."]).slice(0, 3);
-    const leave = async (more: object) => {
+    const disconnect = async (more: object) => {
       scene.at("deepinfra").next({ frames, end: { is: "stall", after: bytesOf(frames) } });
       const open = await scene.open(tenant.key, { stream: true, ...more });
       await open.until(" sent.");
@@ -150,13 +150,13 @@ describe("a client that disconnects during a stream", () => {
       open.hangUp();
       return nanosOf(held);
     };
-    const held = await leave({});
+    const held = await disconnect({});
     const [row] = await scene.rowsOnce(tenant, 1);
     const output = Math.ceil((long.length + " sent.".length) / 4);
     expect(row.usage).toMatchObject({ output_tokens: output, estimated: true });
     const nanos = costNanos("deepinfra", { input: row.usage.input_tokens, output });
     expect([nanosOf(row.cost), nanos > held]).toEqual([nanos, true]);
-    const bound = await leave({ max_tokens: 100 });
+    const bound = await disconnect({ max_tokens: 100 });
     const [limited] = await scene.rowsOnce(tenant, 2);
     expect(nanosOf(limited.cost)).toBe(bound);
     expect(nanosOf((await scene.wallet(tenant)).balance)).toBe(10_000_000_000n - nanos - bound);
@@ -172,7 +172,7 @@ describe("a client that disconnects during a stream", () => {
     const reached = nextAt("ovhcloud");
     const open = await scene.open(tenant.key, { stream: true, provider: { only: ["ovhcloud"] } });
     await open.until(WORDS[0] ?? "");
-    await leave(open);
+    await disconnect(open);
     disconnected.open();
     expect(await (await reached).over).toBe("whole");
     const [row] = await scene.rowsOnce(tenant, 1);

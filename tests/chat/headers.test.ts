@@ -97,9 +97,9 @@ describe.each(BOTH)("headers of a response that is %s", (_, stream) => {
     scene
       .at("ovhcloud")
       .next({ ...(stream ? { frames: chatFrames(["late"]) } : { json: chatJson() }), beforeHeadersMs: 150 });
-    const beganMs = performance.now();
+    const startMs = performance.now();
     const { headers, status } = await scene.chat(tenant.key, { stream });
-    const tookMs = performance.now() - beganMs;
+    const tookMs = performance.now() - startMs;
     expect(status).toBe(200);
     expect(headers.get("x-svc-provider")).toBe("ovhcloud");
     expect(headers.get("x-svc-overhead-ms")).toMatch(/^\d+(?:\.\d)?$/);

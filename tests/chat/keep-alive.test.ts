@@ -17,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 /** The frames of a reply with a long silence before the frame at this index. */
-function silentBefore(place: number) {
+function silentBefore(frameIndex: number) {
   return [...chatFrames(["Hello", " there"], { usage: "asked" })].map((data, index) =>
-    index === place ? { data: Buffer.from(String(data)), afterMs: 400 } : data,
+    index === frameIndex ? { data: Buffer.from(String(data)), afterMs: 400 } : data,
   );
 }
 
@@ -41,12 +41,12 @@ test("CHAT-10 while a model reasons silently, the response begins with comments 
   const speaks = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
   const open = await scene.open(tenant.key, { stream: true });
-  const beganMs = performance.now();
+  const startMs = performance.now();
   await open.until(": keep-alive\n\n: keep-alive\n\n");
   expect(open.response.headers["x-svc-provider"]).toBe("deepinfra");
   expect(open.text).toMatch(/^data: .*"role":"assistant".*\n\n: keep-alive/);
   expect(open.text).not.toContain("Hello");
-  const silentMs = performance.now() - beganMs;
+  const silentMs = performance.now() - startMs;
   speaks.resolve();
   await open.until("[DONE]");
   // Time to first byte is that of the model's first token: routers choose by it.
@@ -56,16 +56,16 @@ test("CHAT-10 while a model reasons silently, the response begins with comments 
 });
 
 test("CHAT-10 CHAT-09 a disconnect before any content is free, whatever keep-alives were sent", async () => {
-  const leaver = await scene.gateway.tenant();
+  const disconnecting = await scene.gateway.tenant();
   const [role = ""] = chatFrames([], {});
   scene.at("deepinfra").next({ frames: [role], end: { is: "stall", after: Buffer.byteLength(role) } });
-  const open = await scene.open(leaver.key, { stream: true });
+  const open = await scene.open(disconnecting.key, { stream: true });
   await open.until(": keep-alive\n\n");
   open.hangUp();
-  const [row] = await scene.rowsOnce(leaver, 1);
+  const [row] = await scene.rowsOnce(disconnecting, 1);
   expect(row).toMatchObject({ status: 499, error_code: "client_disconnected", cost: "0.00" });
-  expect(await scene.charges(leaver)).toEqual([]);
-  expect(await scene.wallet(leaver)).toMatchObject({ held: "0.00" });
+  expect(await scene.charges(disconnecting)).toEqual([]);
+  expect(await scene.wallet(disconnecting)).toMatchObject({ held: "0.00" });
 });
 
 test("CHAT-10 ERR-02 a provider that breaks off after keep-alives ends the response with an error, free of charge", async () => {

@@ -213,9 +213,9 @@ describe("calls that a key may not make", () => {
     const keyOf = async (settings: Record<string, unknown>) =>
       String((await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, settings))["key"]);
     const narrow = await keyOf({ name: "narrow", scopes: ["inference:models"], rpm: 4 });
-    const elsewhere = await keyOf({ name: "elsewhere", ip_allowlist: ["192.0.2.0/24"], rpm: 4 });
+    const disallowedAddress = await keyOf({ name: "elsewhere", ip_allowlist: ["192.0.2.0/24"], rpm: 4 });
     const called = [];
-    for (const key of [narrow, elsewhere])
+    for (const key of [narrow, disallowedAddress])
       for (const where of ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]) {
         const { status, headers, body } = await scene.gateway.call(key, where, { body: chatBody() });
         called.push([headers.get("x-svc-request-id"), status, body.error.code]);
@@ -300,7 +300,7 @@ describe("content and the log", () => {
     const fault = (where: string) => ({
       error: { message: mark(where), code: mark(`${where}-code`), type: mark(`${where}-type`) },
     });
-    const begun = () => chatFrames([mark("cut")]).slice(0, 2);
+    const partialFrames = () => chatFrames([mark("cut")]).slice(0, 2);
     const scripts: [Script, Record<string, unknown>?][] = [
       [{ json: chatJson({ message: answer() }) }],
       [{ frames: chatFrames(pieces(), { usage: "asked" }) }, { stream: true }],
@@ -309,16 +309,16 @@ describe("content and the log", () => {
       [{ status: 401, body: mark("html-error") }],
       [{ body: mark("not-json") }],
       [{ json: { odd: mark("odd-json") } }],
-      [{ frames: [...begun(), sse(fault("in-stream"))] }, { stream: true }],
-      [{ frames: [...begun(), sse(`{${mark("garbage-frame")}`)] }, { stream: true }],
-      [{ frames: begun(), end: { is: "cut", after: 10_000, how: "rst" } }, { stream: true }],
+      [{ frames: [...partialFrames(), sse(fault("in-stream"))] }, { stream: true }],
+      [{ frames: [...partialFrames(), sse(`{${mark("garbage-frame")}`)] }, { stream: true }],
+      [{ frames: partialFrames(), end: { is: "cut", after: 10_000, how: "rst" } }, { stream: true }],
       [{ end: { is: "cut", after: "before_headers", how: "rst" } }],
     ];
     for (const [script, more] of scripts) {
       upstream.next(script);
       await post(origin, key, body(more));
     }
-    const whole = begun();
+    const whole = partialFrames();
     upstream.next({ frames: whole, end: { is: "stall", after: Buffer.byteLength(whole.join("")) } });
     const open = await openChat(origin, key, body({ stream: true }));
     open.hangUp();

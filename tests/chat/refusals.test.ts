@@ -68,16 +68,16 @@ describe("a provider refuses the caller's own request", () => {
     expect(body.error.message).toBe("messages.0 is odd");
   });
 
-  const PLACES = [
+  const FIELD_ERRORS = [
     { type: "extra_forbidden", loc: ["body", "x"], msg: "Extra inputs are not permitted", input: "the caller's own" },
     { type: "missing", loc: ["body", "messages", 0, "user", "content"], msg: "Field required", input: {} },
   ];
   const PLACED = "x: Extra inputs are not permitted; messages.0.user.content: Field required";
 
   test.each([
-    ["a detail", { detail: PLACES }],
-    ["a message with a detail", { object: "error", message: { detail: PLACES }, type: "invalid_request_error" }],
-    ["a message and a detail", { object: "Error", detail: PLACES, message: PLACES, code: 3001 }],
+    ["a detail", { detail: FIELD_ERRORS }],
+    ["a message with a detail", { object: "error", message: { detail: FIELD_ERRORS }, type: "invalid_request_error" }],
+    ["a message and a detail", { object: "Error", detail: FIELD_ERRORS, message: FIELD_ERRORS, code: 3001 }],
   ])("ERR-06 a list of fields in %s names each of them, without their values", async (_, json) => {
     scene.at("deepinfra").next({ status: 422, json });
     const { body } = await scene.chat(tenant.key);

@@ -191,17 +191,21 @@ describe("errors in the official client", () => {
   }
 
   test("CHAT-01 ERR-01 each status is its error class, with code, type, param and request id", async () => {
-    const patient = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key, maxRetries: 0 });
-    const stranger = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: "sk_svc_live_nobody", maxRetries: 0 });
+    const withoutRetries = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key, maxRetries: 0 });
+    const withUnknownKey = new OpenAI({
+      baseURL: `${scene.gateway.url}/v1`,
+      apiKey: "sk_svc_live_nobody",
+      maxRetries: 0,
+    });
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { allowed_models: [MODEL] });
     const ask =
       (body: object = {}) =>
       () =>
-        patient.chat.completions.create({ ...request, ...body });
+        withoutRetries.chat.completions.create({ ...request, ...body });
     const CASES: [() => Promise<unknown>, new (...args: never[]) => APIError, string, string | undefined, Script?][] = [
       [ask({ temperature: 9 }), BadRequestError, "invalid_value", "temperature"],
       [ask({ top_k: 4 }), BadRequestError, "unsupported_parameter", "top_k"],
-      [() => stranger.chat.completions.create(request), AuthenticationError, "invalid_api_key", undefined],
+      [() => withUnknownKey.chat.completions.create(request), AuthenticationError, "invalid_api_key", undefined],
       [ask({ model: "openai/gpt-oss-20b" }), PermissionDeniedError, "model_not_permitted", "model"],
       [ask({ model: "no/such" }), NotFoundError, "model_not_found", "model"],
       [
@@ -242,8 +246,8 @@ describe("errors in the official client", () => {
 
   test("CHAT-01 ERR-05 402 is not retried by the client", async () => {
     const poor = await scene.gateway.tenant({ credit: "0" });
-    const penniless = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: poor.key });
-    const problem = await thrownBy(() => penniless.chat.completions.create(request));
+    const withoutCredit = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: poor.key });
+    const problem = await thrownBy(() => withoutCredit.chat.completions.create(request));
     expect([problem.status, problem.code, problem.type]).toEqual([402, "insufficient_credits", "billing_error"]);
     expect(await scene.rows(poor)).toHaveLength(1);
   });

@@ -19,7 +19,7 @@ afterAll(() => scene.close());
 const MIB = 1024 * 1024;
 
 /** An endless stream, and how much of it was read so far. */
-function fountain(wordBytes: number) {
+function endlessSource(wordBytes: number) {
   const [role = "", word = ""] = chatFrames(["w".repeat(wordBytes)]);
   const drawn = { bytes: 0 };
   function* frames(): Generator<string> {
@@ -45,18 +45,18 @@ describe("a client that does not read", () => {
   test("backpressure reaches the provider, memory stays small, and reading resumes the flow", async () => {
     const READERS = 8;
     const before = heldBytes();
-    const fountains = Array.from({ length: READERS }, () => fountain(64 * 1024));
+    const endlessSources = Array.from({ length: READERS }, () => endlessSource(64 * 1024));
     const opens = [];
-    for (const { frames } of fountains) {
+    for (const { frames } of endlessSources) {
       scene.at("deepinfra").next({ frames });
       opens.push(await openChat(scene.gateway.url, tenant.key, chatBody({ stream: true }), "unread"));
     }
-    const amounts = await Promise.all(fountains.map(({ drawn }) => still(drawn)));
+    const amounts = await Promise.all(endlessSources.map(({ drawn }) => still(drawn)));
     // What was read is in the system's socket buffers, two for each stream.
     for (const amount of amounts) expect(amount).toBeLessThan(24 * MIB);
     expect(heldBytes() - before).toBeLessThan(READERS * 16 * MIB);
     const [first] = opens;
-    const [source] = fountains;
+    const [source] = endlessSources;
     first?.response.on("data", () => undefined);
     await eventually(() => expect(source?.drawn.bytes).toBeGreaterThan((amounts[0] ?? 0) + 4 * MIB));
     for (const open of opens) open.hangUp();
@@ -70,7 +70,7 @@ describe("a client that does not read", () => {
     const brief = await openScene(["deepinfra"], env);
     try {
       const reader = await brief.gateway.tenant();
-      brief.at("deepinfra").next({ frames: fountain(64 * 1024).frames });
+      brief.at("deepinfra").next({ frames: endlessSource(64 * 1024).frames });
       const open = await openChat(brief.gateway.url, reader.key, chatBody({ stream: true }), "unread");
       expect(await (await brief.at("deepinfra").arrived(1)).over).toBe("aborted");
       const [row] = await brief.rowsOnce(reader, 1);

@@ -94,8 +94,8 @@ describe("System One", () => {
     const { body } = await ask("alpha");
     expect(body.answers["room.name"].confidence).toBeCloseTo((0.94 - 1 / 3) / (1 - 1 / 3), 9);
     expect(body.answers.bright_2).toEqual(SO_ANSWER.answers.bright_2);
-    const doubt = { ...diagnostics, lit: { label_mass: 0.3, argmax_is_label: true } };
-    scene.at("alpha").next({ json: { ...SO_ANSWER, object: "structured_decision", diagnostics: doubt } });
+    const lowMass = { ...diagnostics, lit: { label_mass: 0.3, argmax_is_label: true } };
+    scene.at("alpha").next({ json: { ...SO_ANSWER, object: "structured_decision", diagnostics: lowMass } });
     expect((await ask("alpha")).status).toBe(502);
   });
 

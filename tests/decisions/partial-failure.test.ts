@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 const OTHERS = ["alpha", "beta", "gamma"];
 
 test("HDR-03 LOG-01 DEC-07 an endpoint that had some questions is named with its country, even if the failed one was not sent", async () => {
@@ -19,14 +19,14 @@ test("HDR-03 LOG-01 DEC-07 an endpoint that had some questions is named with its
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   at("delta").always({ json: chatWithLogprobs(LABELS.yesNo), gate });
   const before = at("delta").requests.length;
-  const questions = Object.fromEntries(Array.from({ length: 12 }, (_, place) => [`lit_${place}`, QUESTIONS.lit]));
+  const questions = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`lit_${index}`, QUESTIONS.lit]));
   const call = scene.decide(tenant.key, { model: "lab/judge", state: STATE, questions });
-  await at("delta").arrived(before + AT_ONCE);
+  await at("delta").arrived(before + CONCURRENCY);
   await block(...OTHERS, "delta");
   open();
   const answer = await call;
   expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "epsilon"]);
-  expect(at("delta").requests).toHaveLength(before + AT_ONCE);
+  expect(at("delta").requests).toHaveLength(before + CONCURRENCY);
   expect(answer.headers.get("x-svc-compute-countries")).toBe("NL,FR");
   const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
   expect(row.countries).toEqual(["NL", "FR"]);

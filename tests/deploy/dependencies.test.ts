@@ -25,7 +25,7 @@ const packages = Object.entries<Entry>(JSON.parse(read("package-lock.json").toSt
 );
 
 /** Installed on Linux with glibc, on x64 or arm64: where tests, image and servers run. */
-function isOfOurs({ os, cpu, libc }: Entry): boolean {
+function isSupportedPlatform({ os, cpu, libc }: Entry): boolean {
   const fits = (given: Entry["os"], ours: readonly string[]) =>
     given === undefined || [given].flat().some((one) => ours.includes(one));
   return fits(os, ["linux"]) && fits(cpu, ["x64", "arm64"]) && fits(libc, ["glibc"]);
@@ -42,7 +42,9 @@ describe("dependency policy", () => {
 
   test("every installed package is locked by its digest, without a registry URL", () => {
     const open = packages.filter(([, { integrity }]) => integrity?.startsWith("sha512-") !== true);
-    expect(open.filter(([, entry]) => isOfOurs(entry) || entry.optional !== true).map(([where]) => where)).toEqual([]);
+    expect(
+      open.filter(([, entry]) => isSupportedPlatform(entry) || entry.optional !== true).map(([where]) => where),
+    ).toEqual([]);
     expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   });
 
@@ -63,7 +65,9 @@ describe("dependency policy", () => {
         .replace(/^\(|\)$/g, "")
         .split(" OR ")
         .some((one) => allowed.has(one));
-    const refused = packages.filter(([, { license = "none", ...entry }]) => isOfOurs(entry) && !isAllowed(license));
+    const refused = packages.filter(
+      ([, { license = "none", ...entry }]) => isSupportedPlatform(entry) && !isAllowed(license),
+    );
     expect(refused.map(([where, { license }]) => `${where}: ${license}`)).toEqual([]);
     const copyleft = packages.filter(([, { license, dev }]) => license === "MPL-2.0" && dev !== true);
     expect(copyleft.filter(([where]) => !where.includes("/lightningcss")).map(([where]) => where)).toEqual([]);

@@ -21,17 +21,19 @@ const copied = [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.*) \S+$/gm)
 test("the image copies files of the repository, and its ignore file admits exactly those", () => {
   const ignore = read("deploy/image/Dockerfile.dockerignore").split("\n");
   expect(ignore.find((line) => line !== "" && !line.startsWith("#"))).toBe("*");
-  const letIn = ignore.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
+  const included = ignore.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
   for (const source of copied) {
     expect(existsSync(path.join(PROJECT_ROOT, source)), source).toBe(true);
     expect(
-      letIn.some((one) => source === one || source.startsWith(`${one}/`)),
+      included.some((one) => source === one || source.startsWith(`${one}/`)),
       source,
     ).toBe(true);
   }
-  expect(letIn.filter((one) => !copied.some((source) => source === one || source.startsWith(`${one}/`)))).toEqual([]);
+  expect(included.filter((one) => !copied.some((source) => source === one || source.startsWith(`${one}/`)))).toEqual(
+    [],
+  );
   for (const secret of ["data", "deploy/compose", "deploy/compose/secrets", ".env"])
-    expect(letIn).not.toContain(secret);
+    expect(included).not.toContain(secret);
 });
 
 test("everything that the gateway imports or reads at run time is in the image", () => {

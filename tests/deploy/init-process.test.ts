@@ -40,7 +40,7 @@ test.skipIf(!mayTry)("OPS-01 PID 1 of a container exits on SIGTERM during its st
   const ended = once(outer, "exit");
   // Repeatedly: a signal before any gateway code is loaded is lost.
   while (outer.exitCode === null && outer.signalCode === null) {
-    for (const pid of childrenOf(outer.pid)) tell(pid);
+    for (const pid of childrenOf(outer.pid)) terminate(pid);
     await Promise.race([ended, sleep(50)]);
   }
   // By its own exit or by the signal: either is reported as this code.
@@ -61,7 +61,7 @@ function childrenOf(pid: number | undefined): readonly number[] {
 }
 
 /** It may have ended meanwhile. */
-function tell(pid: number): void {
+function terminate(pid: number): void {
   try {
     process.kill(pid, "SIGTERM");
   } catch {}

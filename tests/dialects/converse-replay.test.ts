@@ -202,7 +202,7 @@ describe("broken streams", () => {
   });
   afterAll(() => scene.close());
 
-  const play = async (name: string) => {
+  const replay = async (name: string) => {
     const { response } = JSON.parse(loadBytes(`synthetic/bedrock-${name}.json`).toString());
     const body = Buffer.from(response.bodyBase64, "base64");
     scene.at("aws-bedrock").next({ headers: response.headers, body, framing: "chunked" });
@@ -212,7 +212,7 @@ describe("broken streams", () => {
   test.each(["midstream-throttling", "midstream-model-stream-error", "truncated", "unmodeled-error"])(
     "ERR-02 %s: the received content is sent, then an error frame without end marker; nothing is charged",
     async (name) => {
-      const { status, text, headers } = await play(name);
+      const { status, text, headers } = await replay(name);
       expect(status).toBe(200);
       expect(contentOf(text)).toBe("Hello, grüße 你好");
       expect(eventsOf(text)).not.toContain("[DONE]");
@@ -225,13 +225,13 @@ describe("broken streams", () => {
   );
 
   test("ERR-06 an exception as the first frame is answered like an error status", async () => {
-    const { status, body } = await play("first-frame-validation");
+    const { status, body } = await replay("first-frame-validation");
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ code: "provider_error", message: "bad input" });
   });
 
   test("ERR-07 a wrong checksum before any content is an invalid response", async () => {
-    const { status, body } = await play("bad-crc");
+    const { status, body } = await replay("bad-crc");
     expect(status).toBe(502);
     expect(body.error.code).toBe("upstream_error");
   });

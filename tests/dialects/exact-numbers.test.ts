@@ -9,10 +9,10 @@ import { openScene, type Scene } from "../support/scene.ts";
 const ID = "9007199254740993";
 const OTHER = "-9007199254740995";
 const MOST = "9223372036854775807";
-const BEYOND = "1e400";
-const FINE = "0.12345678901234567891";
-const NUMBERS = [ID, OTHER, MOST, BEYOND, FINE];
-const PROPERTIES = `{"id":{"type":"integer","enum":[${ID},${OTHER},7]},"n":{"type":"number","maximum":${MOST},"minItems":1.0,"const":${BEYOND}},"list":{"type":"array","items":{"default":${FINE}}}}`;
+const OVERFLOWING = "1e400";
+const PRECISE = "0.12345678901234567891";
+const NUMBERS = [ID, OTHER, MOST, OVERFLOWING, PRECISE];
+const PROPERTIES = `{"id":{"type":"integer","enum":[${ID},${OTHER},7]},"n":{"type":"number","maximum":${MOST},"minItems":1.0,"const":${OVERFLOWING}},"list":{"type":"array","items":{"default":${PRECISE}}}}`;
 const SCHEMA = `{"type":"object","properties":${PROPERTIES},"required":["id","n","list"],"additionalProperties":false}`;
 /** Not a valid schema: numbers where only schemas are allowed. */
 const ODD = `{"type":"object","properties":{"a":${ID},"b":{"items":${MOST},"anyOf":[${ID}]}}}`;

@@ -30,7 +30,7 @@ afterAll(() => scene.close());
 const QUESTION = { role: "user", content: "Hi" };
 
 /** What the aggregating provider receives of a reply, and what the log reports about it. */
-async function goOn(model: string, answer: string) {
+async function continueWith(model: string, answer: string) {
   const question = JSON.stringify(QUESTION);
   const body = `{"model":"${model}","provider":{"only":["deepinfra"]},"messages":[${question},${answer},${question}]}`;
   const { status, text, headers } = await scene.chat(tenant.key, body);
@@ -64,13 +64,13 @@ test.each(THINKERS)(
   "CHAT-05 signatures of %s are not forwarded to a model of another family",
   async (provider, model, json) => {
     scene.at(provider).next({ json });
-    const thoughtful = { model, provider: { only: [provider] }, reasoning_effort: "low", max_tokens: 5000 };
-    const { message } = (await scene.chat(tenant.key, { ...thoughtful, messages: [QUESTION] })).body.choices[0];
+    const reasoningRequest = { model, provider: { only: [provider] }, reasoning_effort: "low", max_tokens: 5000 };
+    const { message } = (await scene.chat(tenant.key, { ...reasoningRequest, messages: [QUESTION] })).body.choices[0];
     const { reasoning_details, ...others } = message;
     expect(JSON.stringify(reasoning_details)).toContain("seal-1");
     expect(others).toMatchObject({ content: "Hello.", reasoning_content: "Hm." });
     for (const other of [GPT_OSS, QWEN, GEMMA]) {
-      const { received, raw, reason } = await goOn(other, JSON.stringify(message));
+      const { received, raw, reason } = await continueWith(other, JSON.stringify(message));
       expect(received).toEqual(others);
       expect(raw).not.toContain("seal-");
       expect(reason).toBe("answered whole; left out: messages: reasoning_details");
@@ -89,7 +89,7 @@ describe("a reply of a provider that serves several families over chat completio
     [GEMINI, "google-gemini-v1"],
     [GPT, "openai-responses-v1"],
   ])("CHAT-05 is sent back to %s unchanged, with its signatures", async (model, format) => {
-    const { raw, reason } = await goOn(model, answer(sealed(format)));
+    const { raw, reason } = await continueWith(model, answer(sealed(format)));
     expect(raw).toContain(answer(sealed(format)));
     expect(reason).toBe("answered whole");
   });
@@ -102,11 +102,11 @@ describe("a reply of a provider that serves several families over chat completio
   ].join(" , ");
 
   test("CHAT-05 reaches other families without signatures; readable and unknown parts stay unchanged", async () => {
-    const untouched = await goOn(QWEN, answer(READABLE));
+    const untouched = await continueWith(QWEN, answer(READABLE));
     expect(untouched.raw).toContain(answer(READABLE));
     expect(untouched.reason).toBe("answered whole");
     const mixed = [sealed("anthropic-claude-v1"), READABLE, sealed("google-gemini-v1"), sealed("openai-responses-v1")];
-    const { raw, received, reason } = await goOn(QWEN, answer(mixed.join(",")));
+    const { raw, received, reason } = await continueWith(QWEN, answer(mixed.join(",")));
     expect(received.reasoning_details).toEqual(JSON.parse(`[${READABLE}]`));
     expect(raw).toContain('{ "role":"assistant","content" : "caf\\u00e9", "reasoning_details" : [');
     expect(reason).toBe("answered whole; left out: messages: reasoning_details");
@@ -114,7 +114,7 @@ describe("a reply of a provider that serves several families over chat completio
 
   test("CHAT-05 keeps the signatures of its own family among others", async () => {
     const mixed = [sealed("google-gemini-v1"), sealed("anthropic-claude-v1")].join(",");
-    const { received } = await goOn(CLAUDE, answer(mixed));
+    const { received } = await continueWith(CLAUDE, answer(mixed));
     expect(received.reasoning_details).toEqual(JSON.parse(`[${sealed("anthropic-claude-v1")}]`));
   });
 });

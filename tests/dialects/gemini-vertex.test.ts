@@ -242,8 +242,8 @@ describe("Vertex AI", () => {
     const refused = await plain.cli("provider", "connect", "google-vertex", "--key-file", file, "--no-test");
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("google-vertex takes no plain key") });
     expect(refused.stderr).not.toContain("CANARY");
-    const ofTheStudio = await plain.cli("provider", "connect", "google-ai-studio", "--key-file", file, "--no-test");
-    expect(ofTheStudio.code).toBe(0);
+    const connected = await plain.cli("provider", "connect", "google-ai-studio", "--key-file", file, "--no-test");
+    expect(connected.code).toBe(0);
   });
 });
 

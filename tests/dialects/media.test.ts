@@ -100,7 +100,7 @@ const callsOf = () => PROVIDERS.map((provider) => scene.at(provider).requests.le
 const rows = CASES.flatMap((one) =>
   Object.entries(PARTS).map(([name, part]) => {
     const [, seen] = Object.entries(one.taken).find(([taken]) => taken === name) ?? [];
-    return { ...one, name, part, seen, outcome: seen === undefined ? "is refused by its place" : "reaches it" };
+    return { ...one, name, part, seen, outcome: seen === undefined ? "is refused with its path" : "reaches it" };
   }),
 );
 

@@ -21,7 +21,7 @@ const TEXT = messageJson([{ type: "text", text: "Hello." }]);
 const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8" };
 const streamed = (message: Json, size = 5): Script => ({ body: messageStream(message, size), headers: EVENT_STREAM });
 
-const THOUGHTFUL = messageJson(
+const REASONING_REPLY = messageJson(
   [
     { type: "thinking", thinking: "I should look.", signature: "sig+/=" },
     { type: "redacted_thinking", data: "blob" },
@@ -84,7 +84,7 @@ describe("a whole reply", () => {
   });
 
   test("CHAT-03 CHAT-05 CHAT-07 calls, signed reasoning, and usage with its exact price", async () => {
-    upstream().next({ json: THOUGHTFUL });
+    upstream().next({ json: REASONING_REPLY });
     const { body } = await ask({ tools: [WEATHER], reasoning_effort: "low" });
     expect(body.choices[0]).toEqual({
       index: 0,
@@ -135,7 +135,7 @@ describe("a whole reply", () => {
   });
 
   test("BILL-03 a call with a one-hour cache reserves its price", async () => {
-    const held = async (ttl: "5m" | "1h") => {
+    const holdFor = async (ttl: "5m" | "1h") => {
       const gate = Promise.withResolvers<void>();
       const before = upstream().requests.length;
       upstream().next({ json: TEXT, gate: gate.promise });
@@ -148,11 +148,11 @@ describe("a whole reply", () => {
       expect((await answer).status).toBe(200);
       return Number(wallet.held);
     };
-    expect((await held("1h")) / (await held("5m"))).toBeCloseTo(2 / 1.25, 2);
+    expect((await holdFor("1h")) / (await holdFor("5m"))).toBeCloseTo(2 / 1.25, 2);
   });
 
   test("CHAT-05 content is sent back unchanged and in the same position", async () => {
-    upstream().next({ json: THOUGHTFUL });
+    upstream().next({ json: REASONING_REPLY });
     const { body } = await ask({ tools: [WEATHER], reasoning_effort: "low" });
     upstream().next({ json: TEXT });
     const results = ["toolu_1", "toolu_2"].map((id) => ({ role: "tool", tool_call_id: id, content: `of ${id}` }));
@@ -161,7 +161,7 @@ describe("a whole reply", () => {
     expect(status).toBe(200);
     expect(headers.get("x-svc-reasoning-effort")).toBe("low");
     const { messages: sent, thinking }: Json = upstream().requests.at(-1)?.json ?? {};
-    expect(sent[1].content).toEqual(THOUGHTFUL["content"]);
+    expect(sent[1].content).toEqual(REASONING_REPLY["content"]);
     expect(sent[2].content.map((block: Json) => block.tool_use_id)).toEqual(["toolu_1", "toolu_2"]);
     expect(thinking).toEqual({ type: "enabled", budget_tokens: 2048 });
   });
@@ -243,7 +243,7 @@ describe("a whole reply", () => {
 
 describe("a stream", () => {
   test("CHAT-01 CHAT-03 CHAT-05 the same reply in chunks, with the role first and the end marker last", async () => {
-    upstream().next(streamed(THOUGHTFUL));
+    upstream().next(streamed(REASONING_REPLY));
     const { text, headers } = await ask({ stream: true, tools: [WEATHER], stream_options: { include_usage: true } });
     expect(headers.get("content-type")).toContain("text/event-stream");
     expect(upstream().requests.at(-1)?.json).toMatchObject({ stream: true });
@@ -273,7 +273,7 @@ describe("a stream", () => {
 
   test("CHAT-06 without include_usage no usage is shown, and the request is metered all the same", async () => {
     const payer = await scene.gateway.tenant();
-    upstream().next(streamed(THOUGHTFUL));
+    upstream().next(streamed(REASONING_REPLY));
     const { text } = await scene.chat(payer.key, { model: MODEL, stream: true });
     expect(text).not.toContain('"usage"');
     const nanos = costNanos("anthropic", { input: 330, cached: 200, written: 100, output: 90 }, "EUR", MODEL);
@@ -373,7 +373,7 @@ describe("refusals", () => {
     const { status, body } = await scene.chat(payer.key, { model: MODEL, max_tokens: 10, messages });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ code: "invalid_value", param: "messages.1.tool_calls.0.function.arguments" });
-    expect(await scene.wallet(payer)).toMatchObject({ balance: "1.00", held: "0.00" });
+    expect(await scene.wallet(payer)).toMatchObject({ balance: "1.00", holdFor: "0.00" });
     expect(await scene.rows(payer)).toMatchObject([{ status: 400, error_code: "invalid_value", provider: null }]);
     const { body: budget } = await scene.chat(payer.key, { model: MODEL, reasoning: { max_tokens: 10 } });
     expect(budget.error).toMatchObject({ code: "invalid_value", param: "reasoning" });
@@ -418,9 +418,9 @@ describe("errors of the provider", () => {
     expect(limited.headers.get("retry-after")).toBe("12");
     const details = { error_code: "enforced_spend_limit_reached" };
     expect(await fails(429, { type: "rate_limit_error", message: "m", details })).toMatchObject({ status: 502 });
-    const poor = await fails(400, { type: "invalid_request_error", message: "Your credit balance is too low." });
-    expect(poor).toMatchObject({ status: 502, code: "upstream_error" });
-    expect(poor.text).not.toContain("credit");
+    const lowCredit = await fails(400, { type: "invalid_request_error", message: "Your credit balance is too low." });
+    expect(lowCredit).toMatchObject({ status: 502, code: "upstream_error" });
+    expect(lowCredit.text).not.toContain("credit");
   });
 
   test("ERR-07 an invalid response of the dialect is an upstream error", async () => {

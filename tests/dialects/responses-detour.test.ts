@@ -108,15 +108,15 @@ describe("rules of every upstream adapter", () => {
 });
 
 describe("an upstream that violates the protocol", () => {
-  const begun = framesOf(SPOKEN).slice(0, 17);
+  const partialStream = framesOf(SPOKEN).slice(0, 17);
   const cases: readonly (readonly [string, Script])[] = [
-    ["has no final event", { frames: begun }],
-    ["is cut", { frames: begun, end: { is: "cut", after: begun.join("").length - 30 } }],
+    ["has no final event", { frames: partialStream }],
+    ["is cut", { frames: partialStream, end: { is: "cut", after: partialStream.join("").length - 30 } }],
     [
       "fails late",
       {
         frames: [
-          ...begun,
+          ...partialStream,
           frameOf({
             type: "response.failed",
             response: responseJson({ status: "failed", output: [], error: { code: "server_error", message: "Late." } }),
@@ -126,14 +126,14 @@ describe("an upstream that violates the protocol", () => {
     ],
     [
       "reports an error late",
-      { frames: [...begun, frameOf({ type: "error", code: "server_error", message: "Late." })] },
+      { frames: [...partialStream, frameOf({ type: "error", code: "server_error", message: "Late." })] },
     ],
-    ["says garbage", { frames: [...begun, "event: response.output_text.delta\ndata: {]\n\n"] }],
+    ["says garbage", { frames: [...partialStream, "event: response.output_text.delta\ndata: {]\n\n"] }],
     [
       "ends in an invalid response",
-      { frames: [...begun, frameOf({ type: "response.completed", response: { id: "x" } })] },
+      { frames: [...partialStream, frameOf({ type: "response.completed", response: { id: "x" } })] },
     ],
-    ["sends the end marker of another dialect", { frames: [...begun, "data: [DONE]\n\n"] }],
+    ["sends the end marker of another dialect", { frames: [...partialStream, "data: [DONE]\n\n"] }],
   ];
 
   test.each(cases)("ERR-02 one that %s ends in an error for both callers and is not charged", async (_what, script) => {

@@ -17,14 +17,14 @@ type Client = (typeof CLIENTS)[number];
 
 beforeAll(async () => {
   gateway = await startGateway({ env: { GATEWAY_RPM_TEST: "100000", GATEWAY_RPM_IP: "0" } });
-  const place = { baseURL: `${gateway.url}/v1`, apiKey: gateway.key };
+  const connection = { baseURL: `${gateway.url}/v1`, apiKey: gateway.key };
   const compatible = createOpenAICompatible({
     name: "gateway",
-    ...place,
+    ...connection,
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
-  const openai = createOpenAI(place);
+  const openai = createOpenAI(connection);
   model = (client, id) => (client === "@ai-sdk/openai-compatible" ? compatible(id) : openai.chat(id));
 });
 afterAll(() => gateway.close());

@@ -112,7 +112,7 @@ describe("order of roles", () => {
     ]);
   });
 
-  const begun = [
+  const prefilled = [
     { role: "user", content: "Say it in JSON." },
     { role: "assistant", content: '{"a":' },
   ];
@@ -126,12 +126,12 @@ describe("order of roles", () => {
     "MSG-02 a prefilled reply is marked, and only the new text is returned: the server %s",
     async (_, output, shown) => {
       scene.at("mistral").next({ json: chatJson({ message: { role: "assistant", content: output } }) });
-      const whole = await ask(begun);
+      const whole = await ask(prefilled);
       expect([whole.status, whole.body.content]).toEqual([200, [{ type: "text", text: shown }]]);
-      expect(receivedBy("mistral").messages).toEqual([begun[0], { ...begun[1], prefix: true }]);
+      expect(receivedBy("mistral").messages).toEqual([prefilled[0], { ...prefilled[1], prefix: true }]);
       for (const pieces of [[output], [...output]]) {
         scene.at("mistral").next({ frames: chatFrames(pieces) });
-        const { text } = await ask(begun, { stream: true });
+        const { text } = await ask(prefilled, { stream: true });
         const deltas = text
           .split("\n")
           .flatMap((line) => (line.includes('"text_delta"') ? [JSON.parse(line.slice(6))] : []));

@@ -33,7 +33,7 @@ const HISTORY = [
 const sentTo = (dialect: Dialect): Json => scene.at(COLUMNS[dialect].provider).requests.at(-1)?.json;
 
 /** Every field of a request that names a tool: offered tools, tool choice, earlier calls and results. */
-const PLACES: Readonly<Record<Exclude<Dialect, "D2">, (sent: Json) => { offered: string[]; others: string[] }>> = {
+const TOOL_NAMES: Readonly<Record<Exclude<Dialect, "D2">, (sent: Json) => { offered: string[]; others: string[] }>> = {
   D1: ({ tools, tool_choice, messages }) => ({
     offered: tools.map((tool: Json) => tool.function.name),
     others: [
@@ -71,7 +71,7 @@ describe.each(["D1", "D3", "D4", "responses"] as const)("%s", (dialect) => {
   test("MSG-02 a tool name that is too long for the provider is shortened wherever it occurs", async () => {
     scene.at(provider).next(whole({ text: "Hello" }));
     await ask({ tool_choice: { type: "tool", name: LONG } });
-    const { offered, others } = PLACES[dialect](sentTo(dialect));
+    const { offered, others } = TOOL_NAMES[dialect](sentTo(dialect));
     expect(offered).toEqual([expect.stringMatching(SHORT), expect.stringMatching(SHORT), "weather"]);
     expect(offered.map(({ length }) => length)).toEqual([64, 64, 7]);
     expect(new Set(offered).size).toBe(3);
@@ -81,7 +81,7 @@ describe.each(["D1", "D3", "D4", "responses"] as const)("%s", (dialect) => {
   test("MSG-02 its calls are returned under the original name, whole and in a stream", async () => {
     scene.at(provider).next(whole({ text: "Hello" }));
     await ask({ tool_choice: { type: "tool", name: LONG } });
-    const [short = "", twin = ""] = PLACES[dialect](sentTo(dialect)).offered;
+    const [short = "", twin = ""] = TOOL_NAMES[dialect](sentTo(dialect)).offered;
     const calls = [short, twin, "weather"].map((name, at) => ({ id: `call_${at}`, name, input: { at } }));
     const called = ({ content }: Json) =>
       content.filter(({ type }: Json) => type === "tool_use").map(({ name, input }: Json) => [name, input.at]);

@@ -229,7 +229,7 @@ describe("allowlist", () => {
     ["an unreadable address", ["hidden"], "unknown"],
     ["an unreadable address on the right", ["203.0.113.7, hidden"], "unknown"],
     ["an unreadable address behind a proxy", ["203.0.113.7, hidden, 10.1.2.3"], "unknown"],
-    ["an empty place", ["203.0.113.7, , 10.1.2.3"], "unknown"],
+    ["an empty entry", ["203.0.113.7, , 10.1.2.3"], "unknown"],
     ["only a comma", [","], "unknown"],
     ["octal-looking octets", ["010.0.0.1"], "unknown"],
     ["too many octets", ["203.0.113.7.8"], "unknown"],

@@ -49,7 +49,7 @@ async function ask(body: unknown, headers: Record<string, string> = {}) {
 const REQUEST = { ...HELLO, model: SCALEWAY_MODEL, messages: [{ role: "user", content: CONTENT }] };
 
 /** The secrets that a text contains. */
-function held(text: string, secrets: readonly string[]): string[] {
+function secretsIn(text: string, secrets: readonly string[]): string[] {
   return secrets.filter((secret) => text.includes(secret));
 }
 
@@ -98,7 +98,7 @@ describe("secrets in errors", () => {
         expectEnvelope({ ...answer, header: (name) => answer.headers.get(name) });
         expect(upstream.requests.at(-1)?.headers.authorization).toBe(`Bearer ${PROVIDER_KEY}`);
         const shown = `${answer.text} ${JSON.stringify([...answer.headers])}`;
-        expect(held(shown, [PROVIDER_KEY, "/srv/provider", CONTENT])).toEqual([]);
+        expect(secretsIn(shown, [PROVIDER_KEY, "/srv/provider", CONTENT])).toEqual([]);
       }
     });
   }
@@ -127,8 +127,8 @@ describe("secrets in errors", () => {
 
     const secrets = [key, second].map((one) => one.replace(/^sk_svc_(?:live|test)_/, ""));
     const planted = [PROVIDER_KEY, "PLANTED", ...secrets];
-    expect(held(process.stderr(), [...planted, token])).toEqual([]);
-    expect(held(seen.join("\n"), [PROVIDER_KEY, token, ...secrets])).toEqual([]);
+    expect(secretsIn(process.stderr(), [...planted, token])).toEqual([]);
+    expect(secretsIn(seen.join("\n"), [PROVIDER_KEY, token, ...secrets])).toEqual([]);
     expect(filesWith(process.dataDir, planted)).toEqual([]);
     expect(filesWith(process.dataDir, [token])).toEqual([`admin-token: ${token}`]);
     // The search works: it finds the digests by which keys are looked up.

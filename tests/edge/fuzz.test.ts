@@ -55,7 +55,7 @@ async function memory(): Promise<number> {
 }
 
 /** Every response is a success or a complete 4xx envelope, and the gateway ended it. */
-function expectSober({ answers, ended, text }: Exchanged): void {
+function expectControlled({ answers, ended, text }: Exchanged): void {
   expect(ended, text.slice(0, 300)).toBe("closed");
   for (const answer of answers) {
     expect(answer.status, answer.body).toBeLessThan(500);
@@ -70,7 +70,7 @@ describe("malformed HTTP", () => {
   test.each([...HEAD_CASES, ...framingCases(() => key)])("ERR-01 %s", async (_, bytes, status) => {
     // A half-close counts as a disconnect, so clients that expect a response keep their side open.
     const done = await exchange(url, [bytes()], status === 200 ? {} : { half: "closed" });
-    expectSober(done);
+    expectControlled(done);
     if (status !== null) expect(done.answers[0]?.status, done.text.slice(0, 300)).toBe(status);
   });
 
@@ -90,7 +90,7 @@ describe("malformed HTTP", () => {
       expect(done.ended).toBe("closed");
       expect(done.answers.map(({ status }) => status)).toEqual([200, 400]);
       expect(done.answers[0]?.body.trimEnd().endsWith("data: [DONE]")).toBe(true);
-      expectSober(done);
+      expectControlled(done);
     });
 
     test("ERR-01 closes the connection if Node parsed the request, and writes nothing into the stream", async () => {
@@ -125,7 +125,7 @@ describe("random HTTP", () => {
     };
     await fc.assert(
       fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 4 }), async (edits) => {
-        expectSober(await exchange(url, [edited(edits)], { half: "closed" }));
+        expectControlled(await exchange(url, [edited(edits)], { half: "closed" }));
       }),
       { ...runs, numRuns: 250 },
     );
@@ -207,7 +207,7 @@ describe("random HTTP", () => {
       }),
     );
     await normalCall();
-    for (const done of await Promise.all(broken)) expectSober(done);
+    for (const done of await Promise.all(broken)) expectControlled(done);
   });
 });
 
@@ -239,7 +239,7 @@ describe("random JSON", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
   ];
 
-  function sober({ status, text, headers }: Awaited<ReturnType<typeof post>>, what: string): void {
+  function expectControlledReply({ status, text, headers }: Awaited<ReturnType<typeof post>>, what: string): void {
     expect(status, `${what}: ${text}`).toBeLessThan(500);
     if (status !== 200) expectEnvelope({ status, text, header: (name) => headers.get(name) });
   }
@@ -250,7 +250,10 @@ describe("random JSON", () => {
       const members = JSON.stringify(Object.fromEntries(others)).slice(1, -1);
       await Promise.all(
         ODD.map(async (value) =>
-          sober(await post(`{${members}${members === "" ? "" : ","}"${field}":${value}}`), `${field}=${value}`),
+          expectControlledReply(
+            await post(`{${members}${members === "" ? "" : ","}"${field}":${value}}`),
+            `${field}=${value}`,
+          ),
         ),
       );
     }
@@ -270,7 +273,7 @@ describe("random JSON", () => {
           `[{"role":"assistant","tool_calls":${value}}]`,
           `[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":${value}}]}]`,
           `[{"role":"tool","tool_call_id":${value},"content":"x"}]`,
-        ].map(async (text) => sober(await post(messages(text)), text)),
+        ].map(async (text) => expectControlledReply(await post(messages(text)), text)),
       );
     }
   });
@@ -312,7 +315,7 @@ describe("random JSON", () => {
       fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 5 }), async (edits) => {
         let text = good;
         for (const [at, cut, put] of edits) text = text.slice(0, at) + put + text.slice(at + cut);
-        sober(await post(text), text);
+        expectControlledReply(await post(text), text);
       }),
       { seed: SEED, numRuns: 250, endOnFailure: true },
     );
@@ -328,7 +331,7 @@ describe("random JSON", () => {
       fc.asyncProperty(any, async (body) => {
         const answer = await post(body);
         expect(answer.status).toBe(400);
-        sober(answer, Buffer.from(body).toString("hex"));
+        expectControlledReply(answer, Buffer.from(body).toString("hex"));
       }),
       { seed: SEED, numRuns: 150, endOnFailure: true },
     );
@@ -339,9 +342,9 @@ describe("random JSON", () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => post(large)));
     for (const answer of answers) expect(answer.status).toBe(413);
     const wide = `{${Array.from({ length: 15_000 }, (_, n) => `"k${n}":1`).join(",")}}`;
-    sober(await post(wide), "many members");
-    sober(await post(`{"model":"${"\\\\".repeat(60_000)}"}`), "many escapes");
-    sober(await post(`{"model":"${'\\"'.repeat(60_000)}"}`), "many quotes");
+    expectControlledReply(await post(wide), "many members");
+    expectControlledReply(await post(`{"model":"${"\\\\".repeat(60_000)}"}`), "many escapes");
+    expectControlledReply(await post(`{"model":"${'\\"'.repeat(60_000)}"}`), "many quotes");
     expect((await memory()) - memoryAtFirst).toBeLessThan(MEMORY_GROWTH_MAX);
   });
 });

@@ -212,7 +212,7 @@ describe("the rate limit of an IP address", () => {
 
   const from = (address: string, path: string, key = "", init = {}) =>
     limited.call(key, path, { headers: { "x-forwarded-for": address }, ...init });
-  const someone = () => {
+  const newAddress = () => {
     callers += 1;
     return `203.0.113.${callers}`;
   };
@@ -223,7 +223,7 @@ describe("the rate limit of an IP address", () => {
   }
 
   test("RATE-05 RATE-04 public calls count, and a 429 over the limit has no X-RateLimit headers", async () => {
-    const address = someone();
+    const address = newAddress();
     await exhaust(address);
     const answer = await from(address, "/v1/public/currencies");
     const error = expectRefusal(answer, 429, "rate_limit_exceeded");
@@ -235,7 +235,7 @@ describe("the rate limit of an IP address", () => {
   });
 
   test("RATE-05 it covers every route: with a key, with an invalid one, without, operations and documents", async () => {
-    const address = someone();
+    const address = newAddress();
     await exhaust(address);
     for (const [path, key] of [
       ["/v1/models", limited.key],
@@ -252,21 +252,21 @@ describe("the rate limit of an IP address", () => {
   });
 
   test("RATE-05 OPS-01 a load balancer's health checks are answered regardless of other traffic from its address", async () => {
-    const address = someone();
+    const address = newAddress();
     await exhaust(address);
     for (const path of ["/healthz", "/readyz"]) expect((await from(address, path)).status).toBe(200);
     expectRefusal(await from(address, "/metrics"), 429, "rate_limit_exceeded");
   });
 
   test("RATE-05 OPS-01 a load balancer's health checks do not use its address's limit", async () => {
-    const address = someone();
+    const address = newAddress();
     for (let call = 0; call <= RPM_IP; call += 1)
       expect((await from(address, call % 2 === 0 ? "/healthz" : "/readyz")).status).toBe(200);
     expect((await from(address, "/llms.txt")).status).toBe(200);
   });
 
   test("RATE-05 unauthenticated and unknown calls count too", async () => {
-    const address = someone();
+    const address = newAddress();
     for (let call = 0; call < RPM_IP; call += 1)
       expect([401, 404]).toContain((await from(address, call % 2 === 0 ? "/v1/models" : "/nowhere")).status);
     expectRefusal(await from(address, "/v1/models"), 429, "rate_limit_exceeded");
@@ -276,12 +276,12 @@ describe("the rate limit of an IP address", () => {
     await exhaust("2001:db8:1:1::1");
     expect((await from("2001:db8:1:1:ffff::2", "/llms.txt")).status).toBe(429);
     expect((await from("2001:db8:1:2::1", "/llms.txt")).status).toBe(200);
-    expect((await from(someone(), "/llms.txt")).status).toBe(200);
+    expect((await from(newAddress(), "/llms.txt")).status).toBe(200);
   });
 
   test("RATE-05 a minute later requests are accepted again", async () => {
     const pass = holdClocks();
-    const address = someone();
+    const address = newAddress();
     await exhaust(address);
     expect((await from(address, "/llms.txt")).status).toBe(429);
     // The previous minute counts by its overlap with the last 60 seconds: half.

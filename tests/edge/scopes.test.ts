@@ -60,7 +60,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   "/v1/responses": { model: HELLO.model, input: "Hello!" },
 };
 
-function knock(key: string, carrier: keyof typeof CARRIERS, method: string, path: string): Promise<Called> {
+function callRoute(key: string, carrier: keyof typeof CARRIERS, method: string, path: string): Promise<Called> {
   if (path === "/v1/audio/transcriptions")
     return transcribe(gateway, "", [["model", "sandbox/listen"]], undefined, CARRIERS[carrier](key));
   const body = method === "GET" || method === "DELETE" ? {} : { body: BODIES[path] ?? HELLO };
@@ -79,7 +79,7 @@ describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) =>
       expect(Object.keys(TABLE)).toContain(title);
       const wanted = TABLE[title];
       for (const scope of SCOPES) {
-        const answer = await knock(keyOf(scope), carrier, method, path);
+        const answer = await callRoute(keyOf(scope), carrier, method, path);
         if (wanted === null || wanted === scope) {
           expect(answer.status, `${scope}: ${answer.text}`).toBe(opened(path));
           continue;
@@ -94,7 +94,7 @@ describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) =>
   test.each(routesWithAccess("key").map(({ title, route, path }) => [title, route.method, path] as const))(
     "SCOPE-02 %s is granted to a key without scopes",
     async (_, method, path) => {
-      expect((await knock(keyOf("unrestricted"), carrier, method, path)).status).toBe(opened(path));
+      expect((await callRoute(keyOf("unrestricted"), carrier, method, path)).status).toBe(opened(path));
     },
   );
 });

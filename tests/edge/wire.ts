@@ -102,14 +102,14 @@ export function answersIn(bytes: Buffer): WireAnswer[] {
     const headers = new Map(
       lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
     );
-    const { body, end } = bodyAt(bytes, split + 4, headers, status);
+    const { body, end } = readBody(bytes, split + 4, headers, status);
     at = end;
     if (status !== 100) answers.push({ status, headers, body: body.toString("utf8"), json: parsed(body) });
   }
   return answers;
 }
 
-function bodyAt(bytes: Buffer, start: number, headers: ReadonlyMap<string, string>, status: number) {
+function readBody(bytes: Buffer, start: number, headers: ReadonlyMap<string, string>, status: number) {
   if (status === 100 || status === 204 || status === 304) return { body: Buffer.alloc(0), end: start };
   if (headers.get("transfer-encoding") !== "chunked") {
     const end = start + Number(headers.get("content-length") ?? bytes.length - start);

@@ -10,8 +10,8 @@ let scene: EmbeddingScene;
 afterEach(() => scene.close());
 
 /** Twelve batches at an endpoint of one text per request: eight are in flight, four wait. */
-const input = Array.from({ length: 12 }, (_, place) => `text ${place}`);
-const AT_ONCE = 8;
+const input = Array.from({ length: 12 }, (_, index) => `text ${index}`);
+const CONCURRENCY = 8;
 const facts = { interface: "openai", batch_max: 1 } as const;
 const FRENCH = { facts, price: 0.1, country: "FR" };
 const GERMAN = { facts, price: 0.2, country: "DE" };
@@ -22,7 +22,7 @@ async function embedded(meanwhile: () => Promise<unknown>): Promise<Called> {
   const list = openaiList();
   scene.at("first").always((received) => ({ ...(typeof list === "function" ? list(received) : list), gate }));
   const call = scene.embed({ input });
-  await scene.at("first").arrived(AT_ONCE);
+  await scene.at("first").arrived(CONCURRENCY);
   await meanwhile();
   open();
   return call;
@@ -40,15 +40,15 @@ async function charges(): Promise<Json[]> {
 }
 
 /** The port of a server that answers so many requests and then refuses connections. */
-async function shutAfter(count: number): Promise<number> {
-  const shut = Promise.withResolvers<void>();
+async function closeAfter(count: number): Promise<number> {
+  const closed = Promise.withResolvers<void>();
   let received = 0;
   const server = createServer(async (request, response) => {
     await once(request.resume(), "end");
     received += 1;
     if (received === count) server.close(() => undefined);
-    if (received === count) shut.resolve();
-    await shut.promise;
+    if (received === count) closed.resolve();
+    await closed.promise;
     const data = [{ object: "embedding", index: 0, embedding: [1, 2] }];
     response.writeHead(200, { "content-type": "application/json", connection: "close" });
     response.end(JSON.stringify({ object: "list", data, usage: { prompt_tokens: 1 } }));
@@ -65,7 +65,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     scene.at("second").always(openaiList());
     const answer = await embedded(() => block("first"));
     expect([answer.status, answer.body.data.length]).toEqual([200, 12]);
-    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
     expect(answer.headers.get("x-svc-provider")).toBe("second");
     expect(answer.headers.get("x-svc-compute-countries")).toBe("DE,FR");
     const row = await scene.rowOf(answer);
@@ -97,7 +97,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
     const answer = await embedded(() => scene.gateway.manage("POST", `/keys/${scene.tenant.keyId}/revoke`));
     expect([answer.status, answer.body.error.code]).toEqual([401, "invalid_api_key"]);
-    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
     const row = await scene.rowOf(answer);
     expect(row).toMatchObject({ provider: null, countries: ["FR"] });
     expect(row.attempts).toMatchObject([
@@ -111,7 +111,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     scene.at("second").always(openaiList());
     const answer = await embedded(() => ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "second"]);
-    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
     const reason = "only your own key for first is to be used now";
     expect((await scene.rowOf(answer)).attempts).toMatchObject([
       { provider: "first", outcome: "next", reason, maybe_accepted: true },
@@ -128,14 +128,14 @@ describe("an endpoint that received batches and did not serve the request", () =
       502,
       "The workspace's own key for first was removed after parts of the request had gone out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
     ]);
-    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
     const reason = "your key for first was removed since the plan was made";
     expect((await scene.rowOf(answer)).attempts).toMatchObject([{ own_key: true, reason, maybe_accepted: true }]);
     expect(await charges()).toEqual([]);
   });
 
   test("LOG-01 ROUTE-04 is not called again for all inputs if it is unreachable for the rest", async () => {
-    const port = await shutAfter(AT_ONCE);
+    const port = await closeAfter(CONCURRENCY);
     scene = await openEmbeddings(
       { first: FRENCH },
       { env: { PROVIDER_FIRST_BASE_URL: `http://127.0.0.1:${port}/v1` } },
@@ -172,19 +172,19 @@ test("EMB-01 the bytes of a reply are freed with its batch, not with the last on
     return { json, gate };
   });
   // As many wait as run at once: when these have arrived, all earlier ones are complete.
-  const waiting = Array.from({ length: AT_ONCE }, (_, place) => `waiting ${place}`);
+  const waiting = Array.from({ length: CONCURRENCY }, (_, index) => `waiting ${index}`);
   const collectGarbage = garbageCollector();
   collectGarbage();
   const before = process.memoryUsage().arrayBuffers;
   const call = scene.embed({ input: [...input, ...waiting] });
-  await scene.at("first").arrived(input.length + AT_ONCE);
+  await scene.at("first").arrived(input.length + CONCURRENCY);
   await until(() => {
     collectGarbage();
     return process.memoryUsage().arrayBuffers - before < 2 * answerBytes;
   });
   open();
   const { status, body } = await call;
-  expect([status, body.data.length]).toEqual([200, input.length + AT_ONCE]);
+  expect([status, body.data.length]).toEqual([200, input.length + CONCURRENCY]);
 });
 
 test("RATE-06 batches of one request take half of an endpoint's slots, and others get the rest", async () => {
@@ -193,7 +193,7 @@ test("RATE-06 batches of one request take half of an endpoint's slots, and other
   const list = openaiList();
   const host = scene.at("first");
   host.always((received) => ({ ...(typeof list === "function" ? list(received) : list), gate }));
-  const parts = Array.from({ length: AT_ONCE }, (_, place) => `part ${place}`);
+  const parts = Array.from({ length: CONCURRENCY }, (_, index) => `part ${index}`);
   const inParts = scene.embed({ input: parts });
   await host.arrived(2);
   const others = [scene.embed({ input: "one" }), scene.embed({ input: "two" })];
@@ -205,7 +205,7 @@ test("RATE-06 batches of one request take half of an endpoint's slots, and other
   expect(inputs.toSorted()).toEqual(["one", "part 0", "part 1", "two"]);
   open();
   const [whole, ...rest] = await Promise.all([inParts, ...others]);
-  expect([whole.status, whole.body.data.length]).toEqual([200, AT_ONCE]);
+  expect([whole.status, whole.body.data.length]).toEqual([200, CONCURRENCY]);
   expect(rest.map(({ status }) => status)).toEqual([200, 200]);
   // No connection was kept.
   const after = await Promise.all(Array.from({ length: 4 }, () => scene.embed({ input: "after" })));

@@ -82,10 +82,10 @@ test("EMB-01 LangChain's embeddings, of documents and of a query", async () => {
 });
 
 test("EMB-01 the Vercel AI SDK's embed and embedMany", async () => {
-  const place = { baseURL: `${gateway.url}/v1`, apiKey: gateway.key };
+  const connection = { baseURL: `${gateway.url}/v1`, apiKey: gateway.key };
   const models = [
-    createOpenAI(place).embeddingModel(model),
-    createOpenAICompatible({ name: "gateway", ...place }).embeddingModel(model),
+    createOpenAI(connection).embeddingModel(model),
+    createOpenAICompatible({ name: "gateway", ...connection }).embeddingModel(model),
   ];
   for (const one of models) {
     const { embedding, usage } = await embed({ model: one, value: "hello", maxRetries: 0 });

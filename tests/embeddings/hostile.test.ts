@@ -42,7 +42,7 @@ test("EMB-01 POL-01 a policy tightened between batches ends the request before t
   const host = scene.at("host");
   for (let part = 0; part < 8; part += 1) host.next({ json: { data: [row([1, 2])] }, gate });
   host.always(openaiList());
-  const call = scene.embed({ input: Array.from({ length: 12 }, (_, place) => `text ${place}`) });
+  const call = scene.embed({ input: Array.from({ length: 12 }, (_, index) => `text ${index}`) });
   await host.arrived(8);
   await gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["host"] });
   open();

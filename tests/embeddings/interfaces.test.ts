@@ -213,10 +213,10 @@ describe("every wire format", () => {
       expect(bodies).toHaveLength(sent.length);
       for (const body of sent) expect(bodies).toContainEqual(body);
       const key = credentialOf(slug);
-      const letIn = auth === undefined ? { authorization: `Bearer ${key}` } : { [auth]: key };
+      const credential = auth === undefined ? { authorization: `Bearer ${key}` } : { [auth]: key };
       for (const request of requests) {
         expect(request).toMatchObject({ method: "POST", path });
-        expect(request.headers).toMatchObject({ accept: "application/json", ...letIn });
+        expect(request.headers).toMatchObject({ accept: "application/json", ...credential });
       }
       // Two short words are estimated at one token each, the longer at two.
       const counted = tokens ?? 4;
@@ -266,10 +266,10 @@ describe("batches", () => {
     const { embed, at, rowOf } = await opened({ interface: "openai", batch_max: 10 });
     const host = at("host");
     host.always(openaiList((rows) => rows.toReversed()));
-    const input = Array.from({ length: 95 }, (_, place) => `text ${place}`);
+    const input = Array.from({ length: 95 }, (_, position) => `text ${position}`);
     const answer = await embed({ input });
     expect(answer.body.data.map(({ embedding }: Json) => embedding)).toEqual(input.map((text) => vectorOf(text)));
-    expect(answer.body.data.map(({ index }: Json) => index)).toEqual(input.map((_, place) => place));
+    expect(answer.body.data.map(({ index }: Json) => index)).toEqual(input.map((_, position) => position));
     expect(host.requests.map(({ json }) => jsonOf(json).input.length).toSorted((a, b) => a - b)).toEqual([
       5, 10, 10, 10, 10, 10, 10, 10, 10, 10,
     ]);
@@ -288,7 +288,7 @@ describe("batches", () => {
   test("EMB-01 batches are small enough that no response exceeds the size limit", async () => {
     const { embed, at } = await opened({ interface: "openai", dimensions: true });
     at("host").always(openaiList());
-    const input = Array.from({ length: 20 }, (_, place) => `text ${place}`);
+    const input = Array.from({ length: 20 }, (_, position) => `text ${position}`);
     const answer = await embed({ input, dimensions: 32_768 });
     expect(answer.body.data.map(({ embedding }: Json) => embedding[0])).toEqual(input.map((text) => vectorOf(text)[0]));
     expect(at("host").requests.map(({ json }) => [jsonOf(json).input].flat().length)).toEqual([10, 10]);
@@ -328,13 +328,13 @@ describe("batches", () => {
   test("EMB-01 a client that disconnects ends every batch and pays nothing", async () => {
     const { gateway, tenant, at } = await opened({ interface: "openai", batch_max: 1 });
     at("host").always({ end: { is: "stall", after: "before_headers" } });
-    const leaving = new AbortController();
+    const disconnect = new AbortController();
     const call = gateway.call(tenant.key, "/v1/embeddings", {
       body: { model: "lab/vectors", input: Array.from({ length: 20 }, () => "x") },
-      signal: leaving.signal,
+      signal: disconnect.signal,
     });
     await at("host").arrived(8);
-    leaving.abort();
+    disconnect.abort();
     await expect(call).rejects.toThrow();
     const ends = await Promise.all(at("host").requests.map(({ over }) => over));
     expect(ends).toEqual(Array.from({ length: 8 }, () => "aborted"));

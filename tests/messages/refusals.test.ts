@@ -142,7 +142,7 @@ describe("bad input", () => {
 describe("requests that the model's dialect cannot express", () => {
   const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
-  const blind = "openai/gpt-oss-120b";
+  const withoutVision = "openai/gpt-oss-120b";
   const call = { role: "assistant", content: [{ type: "tool_use", id: "a", name: "look", input: {} }] };
 
   test("ERR-03 MSG-02 zero tokens, with which Claude warms a cache: 400 invalid_value", async () => {
@@ -173,11 +173,11 @@ describe("requests that the model's dialect cannot express", () => {
       { model: D3.model, ...block({ type: "image", source: { type: "url", url: "https://example.eu/a.png" } }) },
       "messages.0.content.0",
     ],
-    ["an image for a model without vision", { model: blind, ...block(picture) }, "messages.0.content.0"],
+    ["an image for a model without vision", { model: withoutVision, ...block(picture) }, "messages.0.content.0"],
     [
       "the same after a system prompt and a text",
       {
-        model: blind,
+        model: withoutVision,
         system: "S",
         messages: [
           ...HI,
@@ -190,7 +190,7 @@ describe("requests that the model's dialect cannot express", () => {
     [
       "the same after a document in parts",
       {
-        model: blind,
+        model: withoutVision,
         messages: [
           {
             role: "user",
@@ -216,7 +216,7 @@ describe("requests that the model's dialect cannot express", () => {
     [
       "the same inside a tool result",
       {
-        model: blind,
+        model: withoutVision,
         system: "S",
         tools: [{ name: "look", input_schema: {} }],
         messages: [

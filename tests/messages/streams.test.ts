@@ -118,13 +118,13 @@ describe("variations of providers", () => {
 });
 
 describe("a stream that fails", () => {
-  const begun = chatFrames(["begun"]).slice(0, 2);
-  const begunBytes = Buffer.byteLength(begun.join(""));
+  const partialFrames = chatFrames(["begun"]).slice(0, 2);
+  const begunBytes = Buffer.byteLength(partialFrames.join(""));
 
   test.each<[string, Script]>([
-    ["is cut", { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "rst" } }],
-    ["has no final event", { frames: begun }],
-    ["reports a failure", { frames: [...begun, sse({ error: { message: "boom", code: 500 } })] }],
+    ["is cut", { frames: [...partialFrames, "data: "], end: { is: "cut", after: begunBytes + 6, how: "rst" } }],
+    ["has no final event", { frames: partialFrames }],
+    ["reports a failure", { frames: [...partialFrames, sse({ error: { message: "boom", code: 500 } })] }],
   ])(
     "ERR-02 ERR-03 a stream that %s after its first text ends with an error event and is not charged",
     async (_, script) => {
@@ -155,7 +155,7 @@ describe("a stream that fails", () => {
   );
 
   test("ERR-03 a stream that breaks before its first text is refused with a status", async () => {
-    const answer = await answered({ frames: begun.slice(0, 1) });
+    const answer = await answered({ frames: partialFrames.slice(0, 1) });
     expect([answer.status, answer.body.type, answer.body.error.code]).toEqual([502, "error", "upstream_error"]);
   });
 });

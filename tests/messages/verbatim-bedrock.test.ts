@@ -232,8 +232,8 @@ describe("under a floor of L1", () => {
     const source = packed(messageStream(messageJson([{ type: "text", text: "Hello" }]), 2));
     scene.at("aws-bedrock").next({ headers: BINARY, body: source.subarray(0, 30) });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).status).toBe(502);
-    const bent = encodeEventMessage({ ":event-type": "chunk", ":message-type": "event" }, '{"bytes":7}');
-    scene.at("aws-bedrock").next({ headers: BINARY, body: bent });
+    const damaged = encodeEventMessage({ ":event-type": "chunk", ":message-type": "event" }, '{"bytes":7}');
+    scene.at("aws-bedrock").next({ headers: BINARY, body: damaged });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).status).toBe(502);
     scene.at("aws-bedrock").next({ headers: BINARY, body: source.subarray(0, -20) });
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).text).toContain("event: error");

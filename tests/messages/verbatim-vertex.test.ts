@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 /** Claude on Vertex: the same bodies through rawPredict, for messages and chat callers. */
 const MODEL = "anthropic/claude-sonnet-5-5";
-const PLACE = "/v1/projects/my-project/locations/eu/publishers/anthropic/models";
+const MODELS_PATH = "/v1/projects/my-project/locations/eu/publishers/anthropic/models";
 const HELLO = [{ role: "user", content: "Hello" }];
 const ANSWER = messageJson([{ type: "text", text: "Hello there" }]);
 const EVENTS = { "content-type": "text/event-stream" };
@@ -64,7 +64,7 @@ describe("Claude on Vertex", () => {
       headers: { "anthropic-version": "2026-10-21", "anthropic-beta": "web-search-2025-03-05,files-api-2025-04-14" },
     });
     expect(status).toBe(200);
-    expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:rawPredict`);
+    expect(received()?.path).toBe(`${MODELS_PATH}/claude-sonnet-5-5:rawPredict`);
     expect(received()?.raw.toString()).toBe(
       '{"max_tokens":5,"messages":[{"role":"user","content":"Caf\\u00e9"}],"novel":1.0,"anthropic_version":"vertex-2023-10-16"}',
     );
@@ -95,7 +95,7 @@ describe("Claude on Vertex", () => {
     const { text, headers } = await gateway.call(key, "/v1/messages", {
       body: { model: MODEL, max_tokens: 5, stream: true, messages: HELLO },
     });
-    expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:streamRawPredict`);
+    expect(received()?.path).toBe(`${MODELS_PATH}/claude-sonnet-5-5:streamRawPredict`);
     expect(received()?.json).toMatchObject({ stream: true });
     expect(text).toBe(source.toString().replace("msg_1", headers.get("x-svc-request-id") ?? ""));
   });
@@ -103,7 +103,7 @@ describe("Claude on Vertex", () => {
   test("CHAT-01 chat completions use the same URL", async () => {
     const whole = await gateway.call(key, "/v1/chat/completions", { body: { model: MODEL, messages: HELLO } });
     expect(whole.body.choices[0].message.content).toBe("Hello there");
-    expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:rawPredict`);
+    expect(received()?.path).toBe(`${MODELS_PATH}/claude-sonnet-5-5:rawPredict`);
     const sent: Json = received()?.json;
     expect(sent.anthropic_version).toBe("vertex-2023-10-16");
     expect(sent).not.toHaveProperty("model");
@@ -113,14 +113,14 @@ describe("Claude on Vertex", () => {
       body: { model: MODEL, messages: HELLO, stream: true },
     });
     expect(contentOf(stream.text)).toBe("Hello there");
-    expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:streamRawPredict`);
+    expect(received()?.path).toBe(`${MODELS_PATH}/claude-sonnet-5-5:streamRawPredict`);
   });
 
   test("MSG-03 tokens are counted at the shared URL for all models", async () => {
     vertex.next({ json: { input_tokens: 14 } });
     const { body } = await gateway.call(key, "/v1/messages/count_tokens", { body: { model: MODEL, messages: HELLO } });
     expect(body).toEqual({ input_tokens: 14 });
-    expect(received()?.path).toBe(`${PLACE}/count-tokens:rawPredict`);
+    expect(received()?.path).toBe(`${MODELS_PATH}/count-tokens:rawPredict`);
     expect(received()?.json).toEqual({
       model: "claude-sonnet-5-5",
       messages: HELLO,

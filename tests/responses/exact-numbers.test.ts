@@ -15,7 +15,7 @@ const TEXT = {
 const REQUEST = { model: MODEL, input: "Hi", tools: TOOLS, text: TEXT };
 
 /** A provider of the dialect repeats its request, as the gateway does for the others. */
-const saying = (way: Way): ReplySource => {
+const replyFor = (way: Way): ReplySource => {
   const streamed =
     way === "native" ? responseFrames(["{}"], { tools: TOOLS, text: TEXT }) : chatFrames(["{}"], { usage: "asked" });
   const whole = way === "native" ? responseJson({ tools: TOOLS, text: TEXT }) : chatJson({ content: "{}" });
@@ -30,7 +30,7 @@ describe.each(["translated", "native"] as const)("%s: schemas repeated in a resp
     scene = await openScene([WAYS[way]]);
     tenant = await scene.gateway.tenant();
     caller = callerWith(scene.gateway, tenant.key);
-    scene.at(WAYS[way]).always(saying(way));
+    scene.at(WAYS[way]).always(replyFor(way));
   });
   afterAll(() => scene.close());
 

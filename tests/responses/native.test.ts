@@ -205,17 +205,17 @@ describe("a response, streamed", () => {
     const after = Buffer.byteLength(frames.join(""));
     scene.at("ovhcloud").next({ frames, end: { is: "stall", after } });
     const reached = scene.at("ovhcloud").arrived(scene.at("ovhcloud").requests.length + 1);
-    const leaving = new AbortController();
+    const disconnect = new AbortController();
     const answer = await fetch(`${scene.gateway.url}/v1/responses`, {
       method: "POST",
       headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
       body: JSON.stringify({ ...PLAIN, stream: true }),
-      signal: leaving.signal,
+      signal: disconnect.signal,
     });
     const reader = answer.body?.getReader();
     let seen = "";
     while (!seen.includes(", you")) seen += Buffer.from((await reader?.read())?.value ?? []).toString();
-    leaving.abort();
+    disconnect.abort();
     expect(await (await reached).over).toBe("aborted");
     const [row] = await scene.rowsOnce(tenant, 1);
     const output = Math.ceil(WORDS.join("").length / 4);
@@ -227,7 +227,7 @@ describe("a response, streamed", () => {
 
 describe("a provider that fails before any output", () => {
   const overloaded = { status: 503, json: { error: { message: "busy" } } };
-  const begun = responseEvents(["x"]).slice(0, 2);
+  const partialFrames = responseEvents(["x"]).slice(0, 2);
   const failing = { type: "error", sequence_number: 2, error: { code: "server_error", message: "no" } };
 
   test("ROUTE-04 RESP-05 the next provider of the dialect is called with its own reasoning", async () => {
@@ -253,7 +253,7 @@ describe("a provider that fails before any output", () => {
   });
 
   test("ROUTE-04 RESP-02 a stream that has only started fails over to a translated endpoint", async () => {
-    scene.at("ovhcloud").next({ frames: [...begun, failing].map(frameOf) });
+    scene.at("ovhcloud").next({ frames: [...partialFrames, failing].map(frameOf) });
     scene.at("scaleway").next(overloaded);
     scene.at("ionos").next({ frames: chatFrames(["Trans", "lated"], { usage: "asked" }) });
     const { text, headers } = await ask({ ...PLAIN, stream: true });
@@ -275,7 +275,7 @@ describe("a provider that fails before any output", () => {
     ["a refused field", { code: null, type: "invalid_request_error" }],
   ])("ERR-06 a refusal inside the stream is not retried elsewhere: %s", async (_, failure) => {
     const refusal = { type: "error", sequence_number: 2, error: { ...failure, message: "Your prompt was flagged." } };
-    scene.at("ovhcloud").next({ frames: [...begun, refusal].map(frameOf) });
+    scene.at("ovhcloud").next({ frames: [...partialFrames, refusal].map(frameOf) });
     const callsBefore = scene.at("scaleway").requests.length;
     const { status, body } = await ask({ ...PLAIN, stream: true });
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Your prompt was flagged."]);
@@ -285,7 +285,7 @@ describe("a provider that fails before any output", () => {
   test("ERR-07 an overload reported inside the stream is reported as such", async () => {
     const full = { ...failing, error: { code: "server_is_overloaded", message: "Full." } };
     for (const provider of ["ovhcloud", "scaleway"] as const)
-      scene.at(provider).next({ frames: [...begun, full].map(frameOf) });
+      scene.at(provider).next({ frames: [...partialFrames, full].map(frameOf) });
     scene.at("ionos").next({ status: 500, json: {} });
     const { body } = await ask({ ...PLAIN, stream: true });
     const { attempts } = await scene.row(body.error.request_id);
@@ -314,8 +314,8 @@ test.each([
       expect(events.map(({ type }) => type)).toEqual(types);
       expect(events.map(({ sequence_number }) => sequence_number)).toEqual(types.map((_type, at) => at));
       const id = answer.headers["x-svc-request-id"];
-      const [begun, failed] = [events.at(-4), events.at(-1)];
-      expect(begun?.response).toMatchObject({ id, status: "in_progress", error: null, output: [] });
+      const [partialFrames, failed] = [events.at(-4), events.at(-1)];
+      expect(partialFrames?.response).toMatchObject({ id, status: "in_progress", error: null, output: [] });
       expect(failed?.response).toMatchObject({ id, status: "failed", error: { code: "server_error" } });
     } finally {
       await quick.close();

@@ -91,8 +91,8 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
   test("RESP-03 a deleted response and its descendants cannot be continued", async () => {
     const first = await caller.post();
     const second = await caller.post({ previous_response_id: first.body.id });
-    const gone = await caller.remove(first.body.id);
-    expect([gone.status, gone.body]).toEqual([200, { id: first.body.id, object: "response", deleted: true }]);
+    const deleted = await caller.remove(first.body.id);
+    expect([deleted.status, deleted.body]).toEqual([200, { id: first.body.id, object: "response", deleted: true }]);
     expect((await caller.remove(first.body.id)).status).toBe(404);
     expect((await caller.get(first.body.id)).status).toBe(404);
     expect((await caller.get(second.body.id)).status).toBe(200);
@@ -165,8 +165,8 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     }
     expect(textsIn(paged)).toEqual(["one", "two", "three", "Hello there", "four", "Hello there", "five"]);
     expect(new Set(paged.map(({ id }) => id)).size).toBe(paged.length);
-    const refer = (id: string) => ({ type: "item_reference", id });
-    const third = await caller.post({ input: [refer(paged[2].id), refer(paged[4].id)] });
+    const reference = (id: string) => ({ type: "item_reference", id });
+    const third = await caller.post({ input: [reference(paged[2].id), reference(paged[4].id)] });
     expect(third.status, third.text).toBe(200);
     expect(textsIn(sent())).toEqual(["three", "four"]);
   });

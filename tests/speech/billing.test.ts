@@ -114,8 +114,8 @@ describe("by the second", () => {
   test("TTS-07 headers with a false duration are ignored", async () => {
     const samples = synthesizeSpeech("pcm", 5);
     for (const claimed of [2, 48_000 * 3600]) {
-      const lying = Buffer.concat([wavHeader({ rateHz: 24_000, channels: 1 }, claimed), samples]);
-      const { charged } = await spoken("minute", audio(lying), { response_format: "wav" });
+      const falseHeader = Buffer.concat([wavHeader({ rateHz: 24_000, channels: 1 }, claimed), samples]);
+      const { charged } = await spoken("minute", audio(falseHeader), { response_format: "wav" });
       expect(charged).toEqual([5n * PER_SECOND]);
     }
     const { charged } = await spoken(
@@ -209,7 +209,7 @@ describe("several prices", () => {
 });
 
 describe("holds and disconnects", () => {
-  const held = async (tenant: Tenant) =>
+  const holdOf = async (tenant: Tenant) =>
     nanosOf((await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).held);
 
   test("BILL-03 characters are reserved exactly, seconds and tokens by the maximum for the text", async () => {
@@ -223,7 +223,7 @@ describe("holds and disconnects", () => {
       scene.at("alpha").next({ ...audio(synthesizeSpeech("mp3", 20)), gate });
       calls.push(scene.speak(tenant.key, { model: `voice/${model}`, input, voice: "ada", speed: 0.5 }));
       await scene.at("alpha").arrived(seen + 1);
-      reserved.push(await held(tenant));
+      reserved.push(await holdOf(tenant));
     }
     resolve();
     await Promise.all(calls);

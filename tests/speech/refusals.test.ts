@@ -173,8 +173,8 @@ describe("the text", () => {
     expect(message).toContain("20");
     expect(message).toContain(MODEL);
     scene.at("alpha").always({ body: synthesizeSpeech("mp3", 1), headers: { "content-type": "audio/mpeg" } });
-    const smiling = await scene.speak(tenant.key, { ...REQUEST, input: "🙂".repeat(20) });
-    expect([smiling.status, smiling.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
+    const emoji = await scene.speak(tenant.key, { ...REQUEST, input: "🙂".repeat(20) });
+    expect([emoji.status, emoji.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
   });
 });
 

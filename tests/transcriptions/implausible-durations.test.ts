@@ -100,7 +100,7 @@ function brokenMp3(): Buffer {
 }
 
 const ima = { tag: 0x11, blockBytes: 256, bits: 4 };
-const LIES: readonly (readonly [string, string, Buffer])[] = [
+const CASES: readonly (readonly [string, string, Buffer])[] = [
   ["MP3 in WAV by its byte rate", "a.wav", wav({ tag: 0x55, rateHz: 44_100 }, 960_000)],
   ["G.722 in WAV by its byte rate", "a.wav", wav({ tag: 0x28f, bits: 4 }, 480_000)],
   ["AAC in WAV by its byte rate", "a.wav", wav({ tag: 0xff, bits: 16 }, 480_000)],
@@ -152,7 +152,7 @@ async function billed(model: string, name: string, bytes: Buffer): Promise<numbe
   return undefined;
 }
 
-test.each(LIES)(
+test.each(CASES)(
   "STT-01 BILL-02 %s: no header makes it cheaper than the duration that the provider reports",
   async (_, name, bytes) => {
     expect(await billed(REPORTS_DURATION, name, bytes)).toBeGreaterThan(AUDIO_SECONDS * 0.95);
@@ -160,7 +160,7 @@ test.each(LIES)(
   },
 );
 
-test.each(LIES)("BILL-03 %s: the hold covers it", async (_, name, bytes) => {
+test.each(CASES)("BILL-03 %s: the hold covers it", async (_, name, bytes) => {
   const poor = await scene.gateway.tenant({ credit: "0.004" });
   const before = scene.at("openai").requests.length;
   const answer = await transcribe(scene.gateway, poor.key, [["model", REPORTS_DURATION]], { name, bytes });

@@ -21,21 +21,21 @@ const FILE = { name: "long.wav", bytes: sound(400) };
 const FIRST = JSON.stringify({ order: ["groq", "scaleway"] });
 
 /** How the misbehaving provider treats a connection. */
-let behave: (socket: Socket) => void = () => undefined;
+let handleConnection: (socket: Socket) => void = () => undefined;
 const sockets = new Set<Socket>();
-let rude: Server;
+let misbehaving: Server;
 let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  rude = createServer((socket) => {
+  misbehaving = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined);
     socket.once("close", () => sockets.delete(socket));
-    behave(socket);
+    handleConnection(socket);
   });
-  await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
-  const address = rude.address();
+  await new Promise<void>((resolve) => misbehaving.listen(0, "127.0.0.1", resolve));
+  const address = misbehaving.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   scene = await openScene(["groq", "scaleway"], {
     PROVIDER_GROQ_BASE_URL: `http://127.0.0.1:${port}/v1`,
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await scene.close();
   for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => rude.close(resolve));
+  await new Promise((resolve) => misbehaving.close(resolve));
 });
 beforeEach(async () => {
   tenant = await scene.gateway.tenant({ credit: "10" });
@@ -102,7 +102,7 @@ describe.skipIf(process.platform !== "linux")(
         (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
       ],
     ])("HDR-03 %s", async (_what, behaviour) => {
-      behave = behaviour;
+      handleConnection = behaviour;
       const fields = [
         ["model", MODEL],
         ["provider", FIRST],
@@ -128,7 +128,7 @@ test.skipIf(process.platform !== "linux")(
   "CHAT-09 a client that disconnects while the file is being forwarded frees everything",
   async () => {
     const connected = Promise.withResolvers<void>();
-    behave = (socket) => afterBytes(socket, 500_000, () => connected.resolve());
+    handleConnection = (socket) => afterBytes(socket, 500_000, () => connected.resolve());
     const request = startUpload(scene.gateway, tenant.key);
     request.end(formBytes([fieldPart("model", MODEL), fieldPart("provider", FIRST), filePart(FILE.bytes)]));
     await connected.promise;

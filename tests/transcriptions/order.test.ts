@@ -7,14 +7,14 @@ import { sound, transcribe } from "../support/transcriptions.ts";
 
 /** Scaleway serves it for 0.003 per minute. */
 const MODEL = "openai/whisper-large-v3";
-const DEAR = { currency: "EUR", input_per_1m_tokens: 100, output_per_1m_tokens: 500 };
+const EXPENSIVE = { currency: "EUR", input_per_1m_tokens: 100, output_per_1m_tokens: 500 };
 
 let folder: string;
 let scene: Scene;
 beforeAll(async () => {
   folder = changedCatalogue({
     groq(facts: Json) {
-      for (const endpoint of facts.endpoints) if (endpoint.model === MODEL) endpoint.prices = [DEAR];
+      for (const endpoint of facts.endpoints) if (endpoint.model === MODEL) endpoint.prices = [EXPENSIVE];
     },
   });
   scene = await openScene(["groq", "scaleway"], { GATEWAY_CATALOGUE_DIR: folder });

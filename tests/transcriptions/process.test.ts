@@ -12,7 +12,7 @@ const MODEL = "openai/whisper-1";
 const MEGABYTE = 1_000_000;
 /** More than a minute of audio in one file: 20 MB. */
 const UPLOAD_SECONDS = 416;
-const AT_ONCE = 10;
+const CONCURRENCY = 10;
 
 let upstream: Upstream;
 let gateway: GatewayProcess;
@@ -70,11 +70,11 @@ function peakBytes(): number {
 const onLinux = process.platform === "linux";
 
 /** It sends 400 MB, which takes time on a busy machine. */
-const MUCH = { timeout: 180_000 };
+const LONG_TIMEOUT = { timeout: 180_000 };
 
 test.skipIf(!onLinux)(
   "STT-01 uploads are never buffered whole: many at once need a fraction of their size",
-  MUCH,
+  LONG_TIMEOUT,
   async () => {
     const form = formBytes([fieldPart("model", MODEL), filePart(sound(UPLOAD_SECONDS))]);
     expect(form.length).toBeGreaterThan(19 * MEGABYTE);
@@ -89,20 +89,20 @@ test.skipIf(!onLinux)(
         body: new Uint8Array(form),
       }).then((answer) => answer.json());
     // The first uploads, one by one, warm up buffers and the heap.
-    for (let n = 0; n < AT_ONCE; n += 1) {
+    for (let n = 0; n < CONCURRENCY; n += 1) {
       upstream.next({ json: { text: "Hi" } });
       expect((await one()).text).toBe("Hi");
     }
     const before = peakBytes();
-    for (let n = 0; n < AT_ONCE; n += 1) upstream.next({ gate: hold.promise, json: { text: "Hi" } });
-    const answers = Array.from({ length: AT_ONCE }, one);
-    await upstream.arrived(2 * AT_ONCE);
+    for (let n = 0; n < CONCURRENCY; n += 1) upstream.next({ gate: hold.promise, json: { text: "Hi" } });
+    const answers = Array.from({ length: CONCURRENCY }, one);
+    await upstream.arrived(2 * CONCURRENCY);
     // All have arrived, were forwarded and are still kept, none of them in memory.
-    const held = heldFiles();
+    const openFiles = heldFiles();
     const more = peakBytes() - before;
     hold.resolve();
-    expect(held).toHaveLength(AT_ONCE);
-    expect(more).toBeLessThan((AT_ONCE * form.length) / 2);
+    expect(openFiles).toHaveLength(CONCURRENCY);
+    expect(more).toBeLessThan((CONCURRENCY * form.length) / 2);
     for (const answer of answers) expect((await answer).text).toBe("Hi");
     await eventually(() => expect(heldFiles()).toEqual([]));
   },

@@ -85,11 +85,11 @@ describe("recorded traffic", () => {
     scene.at("openai").next(scriptOf(only));
     const answer = await send({ model: GPT, stream: "true" }, file);
     expect(answer.headers.get("content-type")).toContain("text/event-stream");
-    const theirs = chunksOf(only.response.body.toString("utf8").replaceAll("\r\n", "\n"));
-    const ours = chunksOf(answer.text);
-    expect(ours.slice(0, -1)).toEqual(theirs.slice(0, -1));
-    const { usage, ...last } = theirs.at(-1);
-    expect(ours.at(-1)).toEqual({ ...last, usage: { ...usage, cost: expect.any(Number), currency: "EUR" } });
+    const recordedChunks = chunksOf(only.response.body.toString("utf8").replaceAll("\r\n", "\n"));
+    const receivedChunks = chunksOf(answer.text);
+    expect(receivedChunks.slice(0, -1)).toEqual(recordedChunks.slice(0, -1));
+    const { usage, ...last } = recordedChunks.at(-1);
+    expect(receivedChunks.at(-1)).toEqual({ ...last, usage: { ...usage, cost: expect.any(Number), currency: "EUR" } });
     expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
     expect(receivedForm(lastOf("openai")).fields).toEqual(expect.arrayContaining(form.fields));
     expect(await chargedNanos()).toBe(await inEuros((37 * 2.5 + 12 * 10) / 1e6));
@@ -213,15 +213,15 @@ describe("formats", () => {
 
   const delta = (text: string) => sse({ type: "transcription.text.delta", text });
   const segment = (start: number, end: number) => sse({ type: "transcription.segment", start, end, text: " words" });
-  const byItsClock = mp4("mp4a", { samples: 150, bytes: 1_200, units: 1_024, unitsPerSecond: 16_000 });
+  const longByClock = mp4("mp4a", { samples: 150, bytes: 1_200, units: 1_024, unitsPerSecond: 16_000 });
 
   test.each([
     ["what was measured", sound(60), [delta("words ".repeat(1_000))], 60, false],
-    ["the measured duration, with little text", byItsClock, [delta("Hello"), segment(0, 4)], 9.6, false],
-    ["up to the last segment, in a file that may be longer", byItsClock, [segment(0, 60)], 60, true],
-    ["the minimum duration for its words", byItsClock, [delta("words ".repeat(319))], 60, true],
-    ["at most the duration that its size allows", byItsClock, [delta("words ".repeat(10_000))], 371.64, true],
-    ["the same, with a segment that ends later", byItsClock, [segment(9, 5_000)], 371.64, true],
+    ["the measured duration, with little text", longByClock, [delta("Hello"), segment(0, 4)], 9.6, false],
+    ["up to the last segment, in a file that may be longer", longByClock, [segment(0, 60)], 60, true],
+    ["the minimum duration for its words", longByClock, [delta("words ".repeat(319))], 60, true],
+    ["at most the duration that its size allows", longByClock, [delta("words ".repeat(10_000))], 371.64, true],
+    ["the same, with a segment that ends later", longByClock, [segment(9, 5_000)], 371.64, true],
   ])(
     "CHAT-09 STT-01 a client that disconnects from a transcript billed by duration pays for %s and no tokens",
     async (_, file, events, seconds, estimated) => {
@@ -390,17 +390,17 @@ describe("money", () => {
     expect(await chargedNanos()).toBe(await inEuros((1.25 * 0.00185) / 60));
   });
 
-  const riddle = { name: "speech.amr", bytes: Buffer.from(`#!AMR\n${"x".repeat(5000)}`) };
+  const unmeasurable = { name: "speech.amr", bytes: Buffer.from(`#!AMR\n${"x".repeat(5000)}`) };
 
   test("STT-01 a file of unknown duration goes only to providers that report it", async () => {
     const before = requestCount("scaleway");
-    const refused = await send({ model: SHARED, provider: '{"only":["scaleway"]}' }, riddle);
+    const refused = await send({ model: SHARED, provider: '{"only":["scaleway"]}' }, unmeasurable);
     expect([refused.status, refused.body.error.code]).toEqual([403, "no_eligible_endpoint"]);
     expect(requestCount("scaleway")).toBe(before);
     scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds: 7 } } });
-    expect((await send({ model: WHISPER }, riddle)).body.usage.seconds).toBe(7);
+    expect((await send({ model: WHISPER }, unmeasurable)).body.usage.seconds).toBe(7);
     scene.at("openai").next({ json: { text: "Hi" } });
-    const silent = await send({ model: WHISPER }, riddle);
+    const silent = await send({ model: WHISPER }, unmeasurable);
     expect([silent.status, silent.body.error.code]).toEqual([502, "upstream_error"]);
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
@@ -410,7 +410,7 @@ describe("money", () => {
     async (format) => {
       const before = requestCount("scaleway");
       scene.at("groq").next({ json: { ...verbose, duration: 9 } });
-      const answer = await send({ model: SHARED, response_format: format }, riddle);
+      const answer = await send({ model: SHARED, response_format: format }, unmeasurable);
       expect([answer.status, requestCount("scaleway")]).toEqual([200, before]);
       expect(await chargedNanos()).toBe(await inEuros((9 * 0.00185) / 60));
     },

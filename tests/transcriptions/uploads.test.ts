@@ -44,7 +44,7 @@ const sendForm = (bytes: Buffer, headers?: Record<string, string>) =>
 const codeOf = ({ status, body }: Called) => [status, body?.error?.code, body?.error?.param];
 
 /** Sizes of upload files that this process still has open, named or unlinked. */
-function heldFiles(): number[] {
+function openFiles(): number[] {
   const folder = path.join(scene.gateway.dataDir, "tmp");
   return readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
@@ -57,8 +57,8 @@ function heldFiles(): number[] {
 }
 
 /** A busy machine needs time to read what was sent. */
-const PATIENT = { timeout: 15_000 };
-const nothingHeld = () => eventually(() => expect(heldFiles()).toEqual([]), PATIENT);
+const LONG_TIMEOUT = { timeout: 15_000 };
+const expectNoOpenFiles = () => eventually(() => expect(openFiles()).toEqual([]), LONG_TIMEOUT);
 const good = [fieldPart("model", MODEL), filePart(sound(2))];
 
 describe("form validation", () => {
@@ -219,7 +219,7 @@ describe("form validation", () => {
     const more = { ...other, head: other.head.replace('name="file"', 'name="voice"') };
     expect(codeOf(await sendForm(formBytes([...good, more])))).toEqual([400, "unsupported_parameter", "voice"]);
     expect(requestCount()).toBe(before);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 
   test.each(["False", "FALSE"])("STT-01 stream as %s, Python's spelling of false, is false", async (stream) => {
@@ -297,7 +297,7 @@ describe("C7 hostile forms", () => {
     const part = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
     const answer = await sendForm(Buffer.from(part.repeat(Math.floor((LIMIT - 100) / part.length))));
     expect(codeOf(answer).slice(0, 2)).toEqual([400, "invalid_request"]);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 
   test.each([
@@ -313,7 +313,7 @@ describe("C7 hostile forms", () => {
     const answer = await sendForm(bytes);
     expect(answer.status, answer.text).toBe(400);
     expect(requestCount()).toBe(before);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 });
 
@@ -341,7 +341,7 @@ describe("C5 sizes", () => {
     const { status, text } = await answered;
     request.destroy();
     expect([status, text.includes(String(LIMIT))]).toEqual([413, true]);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 
   test("GEN-05 a body of exactly the limit passes, one byte more does not, with and without Content-Length", async () => {
@@ -361,7 +361,7 @@ describe("C5 sizes", () => {
   test("a Content-Length above the actual size: no provider is called, and nothing is stored", async () => {
     const bytes = formBytes([fieldPart("model", MODEL), filePart(sound(20))]);
     await exchange(scene.gateway.url, [head(`content-length: ${bytes.length + 10}`), bytes], { half: "closed" });
-    await nothingHeld();
+    await expectNoOpenFiles();
     expect(requestCount()).toBe(before);
   });
 
@@ -385,7 +385,7 @@ describe("total size of uploads", () => {
     const slow = startUpload(scene.gateway, tenant.key);
     slow.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.alloc(1_900_000))], "").subarray(0, -2));
     // The whole size is reserved before another upload requests space.
-    await eventually(() => expect(heldFiles()[0]).toBeGreaterThan(1_800_000), PATIENT);
+    await eventually(() => expect(openFiles()[0]).toBeGreaterThan(1_800_000), LONG_TIMEOUT);
     const file = { name: "a.wav", bytes: Buffer.concat([sound(2), Buffer.alloc(1_800_000)]) };
     const refused = await send([["model", MODEL]], file);
     expect(codeOf(refused).slice(0, 2)).toEqual([503, "service_unavailable"]);
@@ -393,9 +393,9 @@ describe("total size of uploads", () => {
     expect(requestCount()).toBe(before);
     expect((await send([["model", MODEL]])).status).toBe(200);
     slow.destroy();
-    await nothingHeld();
+    await expectNoOpenFiles();
     expect((await send([["model", MODEL]], file)).status).toBe(200);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 });
 
@@ -404,10 +404,10 @@ describe("client disconnects", () => {
     const request = startUpload(scene.gateway, tenant.key, { "content-length": "1900000" });
     request.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.concat([sound(20)]))], "").subarray(0, -2));
     // Its name is unlinked before the first byte is written.
-    await eventually(() => expect(heldFiles().filter((bytes) => bytes > 0)).toHaveLength(1), PATIENT);
+    await eventually(() => expect(openFiles().filter((bytes) => bytes > 0)).toHaveLength(1), LONG_TIMEOUT);
     expect(readdirSync(path.join(scene.gateway.dataDir, "tmp"))).toEqual([]);
     request.destroy();
-    await nothingHeld();
+    await expectNoOpenFiles();
     const [row] = await scene.rowsOnce(tenant, 1);
     expect([row.surface, row.cost]).toEqual(["transcriptions", "0.00"]);
     expect([row.status, row.error_code]).toEqual([499, "client_disconnected"]);
@@ -420,11 +420,11 @@ describe("client disconnects", () => {
     const request = startUpload(scene.gateway, tenant.key);
     request.end(formBytes([fieldPart("model", MODEL), filePart(sound(20))]));
     const received = await scene.at("openai").arrived(before + 1);
-    expect(heldFiles().length).toBe(1);
+    expect(openFiles().length).toBe(1);
     request.destroy();
     expect(await received.over).toBe("aborted");
     hold.resolve();
-    await nothingHeld();
+    await expectNoOpenFiles();
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row.error_code).toBe("client_disconnected");
     expect(await scene.charges(tenant)).toEqual([]);
@@ -446,6 +446,6 @@ describe("client disconnects", () => {
     );
     scene.at("openai").next({ status: 500, json: {} });
     await send(fields, file);
-    await nothingHeld();
+    await expectNoOpenFiles();
   });
 });
