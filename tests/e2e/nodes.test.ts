@@ -87,8 +87,8 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByText("Waiting for connection").waitFor();
     expect(await agent.over).toContain("revoked");
     await page.getByRole("button", { name: "I copied the token" }).click();
-    await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByRole("button", { name: "Remove node" }).click();
+    await page.getByRole("button", { name: "Remove node" }).last().click();
     await page.getByText("No nodes yet").waitFor();
     expect((await kept()).data).toEqual([]);
   });

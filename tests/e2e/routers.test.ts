@@ -194,7 +194,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     }
     await screenshot(page, "router-replay");
     await expectAccessible(page);
-    await page.getByLabel("Model").fill("sandbox/gemini");
+    await page.getByLabel("Model", { exact: true }).fill("sandbox/gemini");
     await page.getByLabel("Period").selectOption("Last 24 hours");
     await page.getByLabel("Requests").selectOption("Newest 100");
     const requested = page.waitForRequest(/\/routers\/auto\/replay$/);
