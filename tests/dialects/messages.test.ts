@@ -373,7 +373,7 @@ describe("refusals", () => {
     const { status, body } = await scene.chat(payer.key, { model: MODEL, max_tokens: 10, messages });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ code: "invalid_value", param: "messages.1.tool_calls.0.function.arguments" });
-    expect(await scene.wallet(payer)).toMatchObject({ balance: "1.00", holdFor: "0.00" });
+    expect(await scene.wallet(payer)).toMatchObject({ balance: "1.00", held: "0.00" });
     expect(await scene.rows(payer)).toMatchObject([{ status: 400, error_code: "invalid_value", provider: null }]);
     const { body: budget } = await scene.chat(payer.key, { model: MODEL, reasoning: { max_tokens: 10 } });
     expect(budget.error).toMatchObject({ code: "invalid_value", param: "reasoning" });
