@@ -4,7 +4,7 @@ import path from "node:path";
 import { type Exchange, rejectUpload } from "../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../src/app/pipeline/admit.ts";
 import { decodeChat } from "../src/app/pipeline/decode.ts";
-import { type SettlementDeps } from "../src/app/pipeline/metered-usage.ts";
+import type { SettlementDeps } from "../src/app/pipeline/metered-usage.ts";
 import { RequestTrace } from "../src/app/pipeline/record.ts";
 import { settleCharged } from "../src/app/pipeline/settle.ts";
 import { ROUTES } from "../src/contract/routes.ts";

@@ -109,7 +109,7 @@ async function make(folder) {
     rmSync(made, { recursive: true, force: true });
   }
   removeOld();
-  process.stderr.write(`Put the gateway together in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
+  process.stderr.write(`Bundled the gateway in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
 /** Fills the compile cache so that the first start is fast; a failure is harmless. */

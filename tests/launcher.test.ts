@@ -103,7 +103,7 @@ describe("bin/gateway", () => {
 
     test("is built once, is what runs, and uses its compile cache", async () => {
       const first = await run(launcher, ["x", "0"]);
-      expect(first.stderr).toContain("Put the gateway together");
+      expect(first.stderr).toContain("Bundled the gateway");
       const made = ran(first.stdout);
       expect(bundles()).toEqual([made]);
       const second = await run(launcher, ["x", "0"]);
@@ -117,7 +117,7 @@ describe("bin/gateway", () => {
       const [before = ""] = bundles();
       writeThreads("export const changed = true;");
       const changed = await run(launcher, ["x", "0"]);
-      expect(changed.stderr).toContain("Put the gateway together");
+      expect(changed.stderr).toContain("Bundled the gateway");
       expect(bundles()).toEqual([before, ran(changed.stdout)].sort());
       writeThreads("export {};");
       const back = await run(launcher, ["x", "0"]);
@@ -133,7 +133,7 @@ describe("bin/gateway", () => {
         return path.basename(folder);
       });
       writeThreads("export const changed = 2;");
-      expect((await run(launcher, ["x", "0"])).stderr).toContain("Put the gateway together");
+      expect((await run(launcher, ["x", "0"])).stderr).toContain("Bundled the gateway");
       expect(readdirSync(path.join(project, ".cache")).filter((name) => old.includes(name))).toEqual(old.slice(0, 2));
     });
 
@@ -143,7 +143,7 @@ describe("bin/gateway", () => {
       // This process is alive, but did not start when the owner of the lock did.
       writeFileSync(path.join(project, ".cache/setup.lock"), `${process.pid} 1`);
       const again = await run(launcher, ["x", "0"]);
-      expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("Put the gateway together") });
+      expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("Bundled the gateway") });
       expect(ran(again.stdout)).toBe(path.basename(folder));
       expect(readdirSync(path.join(project, ".cache")).filter((name) => /^making-|lock/.test(name))).toEqual([]);
     });

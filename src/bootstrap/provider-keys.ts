@@ -6,7 +6,7 @@ import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { type AddressResolver } from "../io/upstream/connections.ts";
+import type { AddressResolver } from "../io/upstream/connections.ts";
 import { UNDECRYPTABLE_CREDENTIAL } from "../io/upstream/credential-secrets.ts";
 import { OwnKeys, type OwnKeysDeps } from "../io/upstream/own-keys.ts";
 import { GOOGLE_TOKEN_URIS, parseOwnKey } from "../io/upstream/parse-own-key.ts";

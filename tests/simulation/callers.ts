@@ -1,6 +1,6 @@
 import { type Exchange, rejectUpload } from "../../src/app/exchange.ts";
-import type { DecodedRequest } from "../../src/app/pipeline/decode.ts";
 import { decodeChat } from "../../src/app/pipeline/decode.ts";
+import type { DecodedRequest } from "../../src/app/pipeline/inference-request.ts";
 import { run } from "../../src/app/pipeline/run.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";

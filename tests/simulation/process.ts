@@ -1,7 +1,8 @@
 import type { GatewayDeps } from "../../src/app/pipeline/gateway-deps.ts";
 import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../../src/domain/admission/overload-protection.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
-import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
+import { MarginRegistry } from "../../src/domain/billing/charge.ts";
+import { NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Credential, CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { CircuitBreakers, LatencyTracker, TrafficStats } from "../../src/domain/routing/endpoint-health.ts";
 import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";

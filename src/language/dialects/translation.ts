@@ -3,7 +3,7 @@ import type { Call } from "../canon/call.ts";
 import type { ReplyStream, ReportedCost, StreamPiece, WholeReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import { weightOf } from "../canon/tokens.ts";
-import { type Usage } from "../canon/usage.ts";
+import type { Usage } from "../canon/usage.ts";
 import type { ClientDialect, FinishEvent, ReplyHead, ReplyWriter } from "./client-dialect.ts";
 import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 

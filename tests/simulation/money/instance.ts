@@ -1,6 +1,6 @@
 import { recentSpend } from "../../../src/app/manage/money/spend-history.ts";
 import type { AdmissionDeps } from "../../../src/app/pipeline/admit.ts";
-import type { SettlementDeps } from "../../../src/app/pipeline/settle.ts";
+import type { SettlementDeps } from "../../../src/app/pipeline/metered-usage.ts";
 import { decodeBatch, type RecordSink } from "../../../src/domain/record/record-batch.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";

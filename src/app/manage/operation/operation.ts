@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
-import { type CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
-import { knownCountries } from "../../../domain/routing/policy.ts";
+import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
+import { knownCountries } from "../../../domain/routing/policy.ts";
 import type { OwnKeyOverlay } from "../../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
 import { connectionSettings } from "../../../io/upstream/provider-connections.ts";

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts";
-import type { IngestFields } from "../../../../domain/record/ingest-fields.ts";
-import { type RequestShape } from "../../../../domain/record/ingest-fields.ts";
+import type { IngestFields, RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
 import { IngestFieldsReader, parseIngestFields } from "../../../../domain/record/record-text.ts";

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
-import { type Usage } from "../../../canon/usage.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage, encodeUsage } from "../usage.ts";
 

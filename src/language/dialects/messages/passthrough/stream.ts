@@ -9,7 +9,7 @@ import {
 import type { BillableExtraName } from "../../../canon/extras.ts";
 import type { ReplyStream, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
-import { type Usage } from "../../../canon/usage.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import { decodeException } from "../../converse/upstream/errors.ts";
 import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "../../converse/upstream/frames.ts";
 import {

@@ -9,7 +9,7 @@ import {
 } from "../../../../kit/json.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
-import { type Usage } from "../../../canon/usage.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import type { ReplyHead } from "../../client-dialect.ts";
 import { extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import { encodeUsage } from "../client/usage.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../../kit/json.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
-import { type Usage } from "../../../canon/usage.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import { type ExtraUses, extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { errorFields, failureCode } from "../client/errors.ts";
