@@ -4,7 +4,8 @@ import type { Target } from "./load.ts";
 import { requestBody } from "./payload.ts";
 
 export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "shared", "portkey"] as const;
-export type CandidateName = (typeof CANDIDATES)[number];
+/** `earlier` is the gateway of another checkout, measured in the same run to compare two commits. */
+export type CandidateName = (typeof CANDIDATES)[number] | "earlier";
 
 export type Shape = { readonly is: "json" } | { readonly is: "stream"; readonly paceMs: number };
 
@@ -13,6 +14,8 @@ export type Bench = {
   readonly children: Children;
   readonly node: string;
   readonly root: string;
+  /** The checkout of `earlier`. */
+  readonly earlierRoot?: string | undefined;
   /** Scratch folder of this run. */
   readonly folder: string;
   readonly upstream: { readonly json: number; readonly stream: number };

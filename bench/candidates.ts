@@ -6,7 +6,7 @@ import { z } from "zod";
 import { callOnce } from "./call.ts";
 import { type Bench, bodyFor, type CandidateName, type Prepared } from "./candidate.ts";
 import { freePort, isRunning } from "./children.ts";
-import { prepareGateway, prepareShared } from "./gateway.ts";
+import { prepareEarlier, prepareGateway, prepareShared } from "./gateway.ts";
 import { nginxCommand, proxyConfig } from "./nginx.ts";
 
 const DUMMY_KEY = "sk-bench-0123456789abcdef0123456789abcdef";
@@ -17,6 +17,7 @@ export const PREPARE: Readonly<Record<CandidateName, (bench: Bench) => Promise<P
   nginx: prepareNginx,
   bare: prepareBare,
   gateway: prepareGateway,
+  earlier: prepareEarlier,
   shared: prepareShared,
   portkey: preparePortkey,
 };

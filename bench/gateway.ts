@@ -39,6 +39,15 @@ export function prepareGateway(bench: Bench): Promise<Prepared> {
   return prepare(bench, { name: "gateway", title: "**gateway**", version, store: {} });
 }
 
+/** The same features, in another checkout. */
+export async function prepareEarlier(bench: Bench): Promise<Prepared> {
+  const { earlierRoot: root } = bench;
+  if (root === undefined) throw new Error("it needs --against <folder>");
+  const { stdout } = await promisify(execFile)("git", ["-C", root, "rev-parse", "--short", "HEAD"]);
+  const version = `the same features at commit ${stdout.trim()}`;
+  return prepare({ ...bench, root }, { name: "earlier", title: "gateway, earlier", version, store: {} });
+}
+
 /** The same as one of several instances: shared state in PostgreSQL and Redis, which run on the other core. */
 export async function prepareShared(bench: Bench): Promise<Prepared> {
   const redisPort = await freePort();

@@ -22,6 +22,8 @@ export type Sizes = {
 export type Options = {
   readonly mode: "full" | "quick";
   readonly only: readonly CandidateName[];
+  /** Another checkout of the gateway, measured in the same run. */
+  readonly against: string | undefined;
   readonly profile: boolean;
   readonly sizes: Sizes;
 };
@@ -56,24 +58,32 @@ const QUICK: Sizes = {
   cancels: 5,
 };
 
-export const USAGE = `npm run bench -- [--quick] [--only direct,nginx,bare,gateway,shared,portkey] [--profile]
+export const USAGE = `npm run bench -- [--quick] [--only direct,nginx,bare,gateway,shared,portkey] [--against <folder>] [--profile]
 
 --quick    under two minutes, less exact; docs/benchmarks.md stays as it is
 --only     these candidates alone; docs/benchmarks.md stays as it is
---profile  the gateway alone under Node's CPU profiler: where its time goes, for whole answers and for streams`;
+--against  also measures the gateway of another checkout, to compare two commits in one run
+--profile  the gateway alone under Node's CPU profiler: where its time goes, for non-streaming responses and for streams`;
 
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: "boolean" }, only: { type: "string" }, profile: { type: "boolean" } },
+    options: {
+      quick: { type: "boolean" },
+      only: { type: "string" },
+      against: { type: "string" },
+      profile: { type: "boolean" },
+    },
   });
   const named = values.only?.split(",").filter((name) => name !== "");
   const unknown = named?.find((name) => !CANDIDATES.some((candidate) => candidate === name));
   if (unknown !== undefined) throw new Error(`there is no candidate "${unknown}"; there are ${CANDIDATES.join(", ")}`);
+  const chosen = named === undefined ? CANDIDATES : CANDIDATES.filter((name) => named.includes(name));
   const mode = values.quick === true ? "quick" : "full";
   return {
     mode,
-    only: named === undefined ? CANDIDATES : CANDIDATES.filter((name) => named.includes(name)),
+    only: values.against === undefined ? chosen : [...chosen, "earlier"],
+    against: values.against,
     profile: values.profile === true,
     sizes: mode === "quick" ? QUICK : FULL,
   };

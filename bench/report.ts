@@ -29,7 +29,7 @@ export function renderPage(result: BenchResult): string {
   const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
   return `# Benchmarks
 
-Written by \`npm run bench\`; do not edit. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes. \`node bench/settlement.ts\` measures what money and the log cost a request.
+Written by \`npm run bench\`; do not edit. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough result in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning: 500 endpoints, several policies and routing hints. \`node bench/settlement.ts\` measures the cost of settlement and logging.
 
 ## Machine
 
@@ -38,14 +38,14 @@ ${versions.join(", ")}. Run of ${result.startedAt}, ${result.mode}, ${Math.round
 
 ## Method
 
-Everything is on loopback. A fast upstream answers: nginx with a static chat completion of about 600 bytes, and a small source of ${STREAM_FRAMES} frames with usage and end marker, each a write of its own, without gaps or 5 ms apart. ${machine.pinned ? "Each candidate is pinned to one core; load (wrk) and upstream share the other." : "This machine has one core, so nothing is pinned."} The candidates take turns within every repetition, in a different order each time (${result.repetitions} repetitions); a figure is the median, a ratio the median of the ratios of the repetitions.
+All traffic is on loopback. The upstreams are nginx with a static chat completion of about 600 bytes, and a small source of ${STREAM_FRAMES} frames with usage and end marker, one write per frame, without pauses or 5 ms apart. ${machine.pinned ? "Each candidate is pinned to one core; load (wrk) and upstream share the other." : "This machine has one core, so nothing is pinned."} The candidates take turns within every repetition, in a different order each time (${result.repetitions} repetitions); values are medians, ratios are medians of the ratios per repetition.
 
-- CPU is user and system time of the whole process tree from /proc, divided by the answers completed. It is read after the candidate has become quiet, so that work put off (journal, log) counts. It is the figure that noise moves least.
-- Whole answers are measured at full load over 32 connections, gapless streams over 4 (a candidate that drowns is handed many frames in one read, and looks better for it). Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
-- A translated stream is a chat request to a provider of the messages format: ${MESSAGE_EVENTS} events without gaps, over 4 connections. It is held against the others' plain streams.
-- The frontier is measured with whole answers over 1, 2, 4 … 128 connections at once: the most requests a second of all steps whose slowest hundredth came in time.
-- Latency is measured at a low rate: one caller for whole answers and eight for paced streams, waiting between calls. What is shown is the difference to the direct call.
-- Before a candidate is measured, its answers are checked; after the run, that the gateway has logged and charged the requests.
+- CPU is user and system time of the whole process tree from /proc, divided by completed responses. It is read after the candidate is idle again, so that deferred work (journal, log) counts. It is the measure with the least noise.
+- Non-streaming responses are measured at full load over 32 connections, streams without pauses over 4 (an overloaded candidate reads many frames at once, which would favour it). Paced streams run at the same load for all, 40 at a time; a stream that is still open at the end counts by its frames.
+- A translated stream is a chat request to a provider of the messages format: ${MESSAGE_EVENTS} events without pauses, over 4 connections. It is compared with the passthrough streams of the others.
+- The frontier is measured with non-streaming responses over 1, 2, 4 … 128 connections: the highest throughput of all steps whose p99 latency is within the limit.
+- Latency is measured at a low rate: one client for non-streaming responses and eight for paced streams, with pauses between calls. Values are differences to the direct call.
+- Responses of a candidate are checked before it is measured. After the run, the benchmark verifies that the gateway logged and charged all requests.
 
 ${candidates.join("\n")}
 
@@ -65,7 +65,7 @@ function loadTable(result: BenchResult): string {
     cpu(one, "paced"),
     cpu(one, "translated"),
   ]);
-  const streams = ["stream without gaps: CPU µs", "streams/s", "stream 5 ms apart: CPU µs", "translated: CPU µs"];
+  const streams = ["stream without pauses: CPU µs", "streams/s", "stream 5 ms apart: CPU µs", "translated: CPU µs"];
   return table(["", "JSON: CPU µs", "requests/s", ...streams], rows);
 }
 
@@ -95,7 +95,14 @@ function latencyTable(result: BenchResult): string {
     ];
   });
   return table(
-    ["at a low rate", "JSON p50", "JSON p99", "first byte p50", "first byte p99", "hang-up reaches upstream (slowest)"],
+    [
+      "at a low rate",
+      "JSON p50",
+      "JSON p99",
+      "first byte p50",
+      "first byte p99",
+      "disconnect reaches upstream (slowest)",
+    ],
     rows,
   );
 }
@@ -135,7 +142,7 @@ function footprintTable(result: BenchResult): string {
 function ratioTable(result: BenchResult): string {
   const loads: readonly (readonly [Load, string])[] = [
     ["json", "JSON"],
-    ["burst", "stream without gaps"],
+    ["burst", "stream without pauses"],
     ["paced", "stream 5 ms apart"],
     ["translated", "stream, chat to messages"],
   ];
@@ -144,8 +151,9 @@ function ratioTable(result: BenchResult): string {
     times(cpuRatio(result, load, "nginx")),
     times(cpuRatio(result, load, "bare")),
     times(cpuRatio(result, load, "portkey")),
+    times(cpuRatio(result, load, "earlier")),
   ]);
-  return table(["CPU of the gateway", "to nginx", "to the bare proxy", "to Portkey"], rows);
+  return table(["CPU of the gateway", "to nginx", "to the bare proxy", "to Portkey", "to the earlier commit"], rows);
 }
 
 function targetTable(result: BenchResult): string {
@@ -164,7 +172,7 @@ function notes(result: BenchResult): readonly string[] {
     const bad = [...one.json, ...one.burst, ...one.paced, ...one.translated].reduce((sum, run) => sum + run.bad, 0);
     return [
       ...(bad === 0 ? [] : [`${one.title}: ${bad} calls failed under load.`]),
-      ...(one.invalid === undefined ? [] : [`The figures of ${one.title} do not count: ${one.invalid}.`]),
+      ...(one.invalid === undefined ? [] : [`The results of ${one.title} are invalid: ${one.invalid}.`]),
     ];
   });
   return [foreignWork(result), ...skipped, ...failures];
@@ -175,7 +183,7 @@ function foreignWork({ foreignShare, stolenShare }: BenchResult): string {
   const host = stolenShare === 0 ? "" : `, and the machine's host ${percent(stolenShare)} of it for others`;
   if (foreignShare + stolenShare < FOREIGN_SHARE_MAX)
     return `Other work took ${percent(foreignShare)} of the machine during the run${host}.`;
-  return `**Other work took ${percent(foreignShare)} of the machine during the run${host}: run it again on a quiet one before the figures are believed.**`;
+  return `**Other work took ${percent(foreignShare)} of the machine during the run${host}: repeat it on an idle machine.**`;
 }
 
 function cpu(one: CandidateResult, load: Load): string {

@@ -74,7 +74,8 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const { ports, source } = await startUpstreams(children, { node: process.execPath, root: ROOT, folder });
-  const bench: Bench = { children, node: process.execPath, root: ROOT, folder, upstream: ports };
+  const earlierRoot = options.against && path.resolve(options.against);
+  const bench: Bench = { children, node: process.execPath, root: ROOT, earlierRoot, folder, upstream: ports };
   if (options.profile) return runProfile(bench, options);
 
   const runner: Runner = { bench, source, options, units: readUnits() };
@@ -229,7 +230,9 @@ function publish(result: BenchResult, options: Options): void {
   const work = path.join(ROOT, "bench/.work");
   writeFileSync(path.join(work, "results.json"), `${JSON.stringify(result, undefined, 2)}\n`);
   process.stdout.write(`\n${renderTables(result)}\n`);
-  const isWhole = options.mode === "full" && result.candidates.length === CANDIDATES.length;
+  const isWhole =
+    options.mode === "full" &&
+    CANDIDATES.every((name) => result.candidates.some((candidate) => candidate.name === name));
   const page = isWhole ? path.join(ROOT, "docs/benchmarks.md") : path.join(work, "benchmarks.md");
   writeFileSync(page, renderPage(result));
   say(

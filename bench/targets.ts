@@ -46,7 +46,7 @@ export function targetsOf(result: BenchResult): readonly Target[] {
     ratioTarget("JSON: CPU per request, gateway to bare proxy", cpuRatio(result, "json", "bare"), JSON_TO_BARE_MAX),
     ratioTarget("JSON: CPU per request, gateway to Portkey", cpuRatio(result, "json", "portkey"), JSON_TO_PORTKEY_MAX),
     ratioTarget(
-      "Stream of 50 without gaps: CPU, gateway to bare proxy",
+      "Stream of 50 without pauses: CPU, gateway to bare proxy",
       cpuRatio(result, "burst", "bare"),
       STREAM_TO_BARE_MAX,
     ),
@@ -81,7 +81,7 @@ export function targetsOf(result: BenchResult): readonly Target[] {
       (bytes) => `${Math.round(bytes / 1e6)} MB`,
     ),
     limitTarget(
-      "Client hangs up: upstream cancelled (slowest)",
+      "Client disconnects: upstream cancelled (slowest)",
       cancelMs,
       CANCEL_MS_MAX,
       (ms) => `${ms.toFixed(1)} ms`,
