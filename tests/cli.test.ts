@@ -330,7 +330,7 @@ describe("without --json", () => {
 
   test("a command without a setting is refused, and amounts out of range name their bounds", async () => {
     const bare = await run(["alert", "set", "demo"]);
-    expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining("name at least one setting to change") });
+    expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining("specify at least one setting to change") });
     const tooMuch = await run(["wallet", "credit", "demo", "99999999999999999999"]);
     expect(tooMuch).toMatchObject({ code: 1, stderr: expect.stringContaining("at most 1000000000") });
     const below = await run(["limits", "set", "demo", "--day", "-1"]);

@@ -158,7 +158,7 @@ describe("a password reset link", () => {
 
   test("PORTAL-11 stays valid when the second factor is removed afterwards, as the guide says", async () => {
     const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/people.md"), "utf8");
-    const [, lines = ""] = /^## A forgotten password$.*?^```sh\n(.*?)^```/ms.exec(guide) ?? [];
+    const [, lines = ""] = /^## Password reset$.*?^```sh\n(.*?)^```/ms.exec(guide) ?? [];
     const email = "lost-both@example.eu";
     await secured(email);
     const output: string[] = [];
