@@ -1,4 +1,4 @@
-import { llmsTextOf } from "./llms.ts";
+import { type GuideList, llmsTextOf } from "./llms.ts";
 import { openApiDocument } from "./openapi.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -19,8 +19,8 @@ export function manageDocumentText(place: DocumentPlace): string {
   return textOf(openApiDocument({ kind: "manage", routes: ROUTES, title: `${TITLE}: management`, ...place }));
 }
 
-export function llmsText({ serverUrl }: DocumentPlace): string {
-  return llmsTextOf(ROUTES, TITLE, serverUrl);
+export function llmsText({ serverUrl }: DocumentPlace, guides: GuideList = []): string {
+  return llmsTextOf(ROUTES, TITLE, serverUrl, guides);
 }
 
 function textOf(document: unknown): string {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fault } from "./faults.ts";
+import { FAULTS, type FaultCode, fault } from "./faults.ts";
 
 const message = "Try again shortly.";
 
@@ -10,6 +10,17 @@ test("ERR-11 a temporary refusal states when to retry, also without a time of it
   });
   expect(fault("provider_error", { message, status: 503 }).headers).toEqual({ "retry-after": "5" });
   expect(fault("not_found", { message }).headers).toBeUndefined();
+});
+
+const CODES = Object.keys(FAULTS).filter((code): code is FaultCode => code in FAULTS);
+
+test.each([429, 503])("ERR-15 every fault with status %i states when to retry", (status) => {
+  const faults = [
+    ...CODES.filter((code) => FAULTS[code].status === status).map((code) => fault(code, { message })),
+    ...CODES.map((code) => fault(code, { message, status, headers: { "x-should-retry": "false" } })),
+  ];
+  for (const { headers } of [...faults, ...faults.map((one) => one.reworded({ message: "Wait." }))])
+    expect(headers?.["retry-after"]).toMatch(/^[1-9]\d*$/);
 });
 
 test("AUTH-06 an unauthenticated refusal states how to authenticate", () => {

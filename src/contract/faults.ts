@@ -1,7 +1,9 @@
+import type { UpstreamError } from "./upstream-error.ts";
+
 /**
  * The closed catalogue of everything the gateway refuses with. A code is API: it never changes its meaning.
- * `says` and `next` (what to do) are the generic sentences of the documentation and of the log; the message of a response
- * is written where it is thrown.
+ * `says` (cause) and `next` (what to do) are the generic sentences of the documentation and of the log; the message of a
+ * response is written where the fault is thrown.
  */
 export type FaultType =
   | "invalid_request_error"
@@ -16,148 +18,147 @@ export type FaultType =
 type Entry = { readonly status: number; readonly type: FaultType; readonly says: string; readonly next: string };
 
 const LOOSEN =
-  "Ask for a model that fits, or have the policy loosened: the request's candidates in the log say which rule each endpoint fell to.";
-const AGAIN =
-  "Send it again; if it keeps failing, look at the attempts in the log, or ask for a model with more endpoints.";
+  "Use another model, or have the policy relaxed. The candidates of the request in the log name the rule that excluded each endpoint.";
+const AGAIN = "Retry. If it keeps failing, check the attempts in the request log, or use a model with more endpoints.";
 
 export const FAULTS = {
   unsupported_parameter: {
     status: 400,
     type: "invalid_request_error",
-    says: "A field is unknown, or the serving dialect or model does not take it.",
-    next: "Remove the field that `param` names, or ask for a model that takes it.",
+    says: "A field is unknown, or the serving dialect or model does not support it.",
+    next: "Remove the field named in `param`, or use a model that supports it.",
   },
   invalid_value: {
     status: 400,
     type: "invalid_request_error",
-    says: "A required field is missing, or a value is out of range or shape.",
-    next: "Correct the field that `param` names.",
+    says: "A required field is missing, or a value has the wrong type or is out of range.",
+    next: "Correct the field named in `param`.",
   },
   context_length_exceeded: {
     status: 400,
     type: "invalid_request_error",
-    says: "The prompt is longer than any endpoint of the model takes.",
-    next: "Send a shorter prompt, or ask for a model with a longer context.",
+    says: "The prompt exceeds the context length of every endpoint of the model.",
+    next: "Shorten the prompt, or use a model with a longer context.",
   },
   previous_response_not_found: {
     status: 400,
     type: "invalid_request_error",
-    says: "The response to go on from, or one before it, is not stored here (any more).",
+    says: "The previous response, or one before it, was never stored, was deleted or has expired.",
     next: "Send the whole conversation as `input`, without `previous_response_id`.",
   },
   invalid_json: {
     status: 400,
     type: "invalid_request_error",
-    says: "The body is not one well-formed JSON object.",
-    next: "Send one JSON object in UTF-8; the message says what is wrong with this one.",
+    says: "The body is not a valid JSON object.",
+    next: "Send one JSON object in UTF-8. The message states the problem.",
   },
   invalid_request: {
     status: 400,
     type: "invalid_request_error",
     says: "The HTTP request itself is malformed.",
-    next: "Correct the request line or the header that the message names.",
+    next: "Correct the request line or the header named in the message.",
   },
   router_not_supported: {
     status: 400,
     type: "invalid_request_error",
-    says: "`auto` and routers work on the chat surfaces only.",
-    next: "Name a model: the list of models says which have this surface.",
+    says: "`auto` and routers are available on the chat surfaces only.",
+    next: "Send a model id. `GET /models` lists the models of each surface.",
   },
   image_input_not_supported: {
     status: 400,
     type: "invalid_request_error",
-    says: "Images were sent to a decision model whose endpoints take none.",
-    next: "Leave the images out, or ask for a decision model that takes them.",
+    says: "The request contains images, but no endpoint of the decision model supports them.",
+    next: "Remove the images, or use a decision model that supports them.",
   },
   speech_format_not_supported: {
     status: 400,
     type: "invalid_request_error",
-    says: "No endpoint of the model can produce the format, or meter it.",
-    next: "Ask for one of the formats that the message names.",
+    says: "No endpoint of the model can produce or meter this audio format.",
+    next: "Use one of the formats listed in the message.",
   },
   missing_api_key: {
     status: 401,
     type: "authentication_error",
-    says: "No key was sent.",
-    next: "Send `Authorization: Bearer` with a key of the workspace.",
+    says: "The request has no API key.",
+    next: "Send an API key as `Authorization: Bearer <key>`.",
   },
   invalid_api_key: {
     status: 401,
     type: "authentication_error",
-    says: "The key is unknown, revoked or not a key of this service.",
-    next: "Create a key, or correct the one that is sent; a revoked one never comes back.",
+    says: "The key is unknown or revoked, or was not issued by this gateway.",
+    next: "Check the key, or create a new one. A revoked key cannot be restored.",
   },
   expired_api_key: {
     status: 401,
     type: "authentication_error",
-    says: "The key is past its expiry or its rotation grace.",
-    next: "Use the key that took its place, or create another.",
+    says: "The key has expired, or its rotation grace period has ended.",
+    next: "Use the key that replaced it, or create a new one.",
   },
   invalid_admin_token: {
     status: 401,
     type: "authentication_error",
-    says: "The management API needs the operator token, a management token or a session, and got none that opens anything.",
+    says: "The management API requires a valid operator token, management token or session.",
     next: "Send the operator token or a management token as `Authorization: Bearer`, or sign in.",
   },
   invalid_node_token: {
     status: 401,
     type: "authentication_error",
-    says: "The token of a node is missing, unknown, or was replaced; or its node was removed.",
-    next: "Start the node with its newest token, or register it again.",
+    says: "The node token is missing, unknown or was rotated, or the node was removed.",
+    next: "Start the node with its current token, or register it again.",
   },
   insufficient_credits: {
     status: 402,
     type: "billing_error",
     says: "The wallet does not cover this request.",
-    next: "Top up the wallet, then send it again.",
+    next: "Add funds to the wallet, then retry.",
   },
   spend_limit_reached: {
     status: 402,
     type: "billing_error",
     says: "A spend limit does not cover this request.",
-    next: "Raise the limit that the message names, or wait until its period resets.",
+    next: "Raise the limit named in the message, or wait until it resets.",
   },
   not_signed_in: {
     status: 401,
     type: "authentication_error",
-    says: "The session is over: sign in again.",
-    next: "Sign in.",
+    says: "The session has expired.",
+    next: "Sign in again.",
   },
   invalid_sign_in: {
     status: 401,
     type: "authentication_error",
-    says: "The address, the password, the code or the passkey is not right.",
-    next: "Try again, or have the password reset.",
+    says: "The email address, password, code or passkey is wrong.",
+    next: "Try again, or reset the password.",
   },
   fresh_sign_in_needed: {
     status: 403,
     type: "permission_error",
-    says: "The sign-in is too long ago for this: sign in again first.",
-    next: "Sign in again, then repeat what you were about to do.",
+    says: "This action requires a recent sign-in.",
+    next: "Sign in again, then repeat the action.",
   },
   insufficient_role: {
     status: 403,
     type: "permission_error",
-    says: "The role in the workspace is not enough for this, or only the operator may do it.",
-    next: "Ask an owner or the operator to do it, or to give you the role.",
+    says: "Your role in the workspace does not permit this, or it is reserved for the operator.",
+    next: "Ask an owner or the operator to do it, or to change your role.",
   },
   cross_site_request: {
     status: 403,
     type: "permission_error",
-    says: "A change with a session cookie came from another site's page.",
-    next: "Send it from the portal's own pages, or with a token in the place of a session.",
+    says: "A request with a session cookie came from another site.",
+    next: "Send it from the portal, or authenticate with a token.",
   },
   insufficient_scope: {
     status: 403,
     type: "permission_error",
-    says: "The key lacks the scope of this endpoint.",
-    next: "Use a key that has the scope that the message names.",
+    says: "The key does not have the scope of this endpoint.",
+    next: "Use a key with the scope named in the message.",
   },
   ip_not_allowed: {
     status: 403,
     type: "permission_error",
-    says: "The caller's address is not on the key's allowlist.",
-    next: "Add the caller's address to the key's allowlist.",
+    says: "The client IP address is not on the IP allowlist of the key or its workspace.",
+    next: "Add the IP address to the allowlist.",
   },
   model_not_permitted: {
     status: 403,
@@ -168,206 +169,212 @@ export const FAULTS = {
   sovereignty_floor_not_met: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model reaches the sovereignty floor.",
+    says: "No endpoint of the model meets the sovereignty floor.",
     next: LOOSEN,
   },
   compute_country_not_allowed: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model computes in an allowed country only.",
+    says: "No endpoint of the model computes in the allowed countries only.",
     next: LOOSEN,
   },
   zero_data_retention_required: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model promises zero data retention, or the request would store content.",
+    says: "No endpoint of the model guarantees zero data retention, or the request would store content.",
     next: LOOSEN,
   },
   no_training_required: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model promises not to train on the data.",
+    says: "No endpoint of the model excludes training on request data.",
     next: LOOSEN,
   },
   provider_blocked: {
     status: 403,
     type: "permission_error",
-    says: "Every provider of the model is blocked by the policy.",
+    says: "The policy blocks every provider of the model.",
     next: LOOSEN,
+  },
+  simulated_provider_required: {
+    status: 403,
+    type: "permission_error",
+    says: "The workspace restricts its test keys to simulated providers, and none serves the model.",
+    next: "Use a live key, or a model of a simulated provider: GET /v1/models lists those that the key reaches.",
   },
   no_eligible_endpoint: {
     status: 403,
     type: "permission_error",
-    says: "Several policy rules together, or the preferences in the request, leave no endpoint.",
-    next: "Ask for less, or for another model: the request's candidates in the log state why each endpoint was excluded.",
+    says: "The combined policy rules, or the preferences in the request, exclude every endpoint.",
+    next: "Relax the preferences or use another model. The candidates of the request in the log name the reason for each excluded endpoint.",
   },
   not_allowed: {
     status: 403,
     type: "permission_error",
-    says: "The caller may not do this.",
-    next: "Do what the message says is missing, or ask the operator.",
+    says: "The caller does not have permission for this.",
+    next: "Follow the message, or ask the operator.",
   },
   not_found: {
     status: 404,
     type: "not_found_error",
-    says: "There is nothing at this path, or it belongs to another workspace.",
-    next: "Check the path and the id, and that the key or token is of the workspace that has it.",
+    says: "The path or id does not exist, or belongs to another workspace.",
+    next: "Check the path and the id, and that the key or token belongs to the same workspace.",
   },
   model_not_found: {
     status: 404,
     type: "not_found_error",
     says: "The model is unknown, or no connected provider serves it.",
-    next: "Check the model's id: `GET /models` has all of them.",
+    next: "Check the model id. `GET /models` lists all models that the key can use.",
   },
   router_not_found: {
     status: 404,
     type: "not_found_error",
-    says: "The router is unknown in this workspace.",
+    says: "The workspace has no router with this name.",
     next: "Create the router, or correct its name.",
   },
   decisions_not_enabled: {
     status: 404,
     type: "not_found_error",
-    says: "Decisions are switched off on this deployment.",
-    next: "Ask the operator to switch decisions on.",
+    says: "Decisions are disabled on this deployment.",
+    next: "Ask the operator to enable decisions.",
   },
   audio_not_enabled: {
     status: 404,
     type: "not_found_error",
-    says: "Text-to-speech is switched off on this deployment.",
-    next: "Ask the operator to switch text-to-speech on.",
+    says: "Text-to-speech is disabled on this deployment.",
+    next: "Ask the operator to enable text-to-speech.",
   },
   method_not_allowed: {
     status: 405,
     type: "invalid_request_error",
-    says: "The path exists, but not with this method.",
-    next: "Use a method that the header `Allow` names.",
+    says: "The path does not support this method.",
+    next: "Use a method listed in the `Allow` header.",
   },
   request_timeout: {
     status: 408,
     type: "invalid_request_error",
-    says: "The request did not arrive in time.",
-    next: "Send it again, over a connection that is fast enough for its body.",
+    says: "The request was not received in time.",
+    next: "Retry over a faster connection, or send a smaller body.",
   },
   conflict: {
     status: 409,
     type: "invalid_request_error",
-    says: "It exists already, or its state does not allow this.",
-    next: "Read its present state, then decide whether the change is still wanted.",
+    says: "The object already exists, or its state does not permit this change.",
+    next: "Read its current state, then decide whether the change still applies.",
   },
   idempotency_key_in_use: {
     status: 409,
     type: "invalid_request_error",
-    says: "The same request is still running under this `Idempotency-Key`.",
-    next: "Wait until the first has ended, then send it again under the same key.",
+    says: "A request with this `Idempotency-Key` is still running.",
+    next: "Wait until it has finished, then retry with the same key.",
   },
   idempotent_replay: {
     status: 409,
     type: "invalid_request_error",
-    says: "The request was charged before under this `Idempotency-Key`, and there is no whole answer to repeat.",
-    next: "Nothing more was charged. To make the call again, send another `Idempotency-Key`.",
+    says: "A request with this `Idempotency-Key` was already charged, and its response cannot be replayed.",
+    next: "Nothing more was charged. To run the request again, use a new `Idempotency-Key`.",
   },
   speech_input_too_long: {
     status: 413,
     type: "invalid_request_error",
-    says: "The text is longer than any endpoint of the speech model takes.",
-    next: "Split the text, and ask once for each piece.",
+    says: "The text is longer than every endpoint of the speech model supports.",
+    next: "Split the text and send one request per part.",
   },
   request_too_large: {
     status: 413,
     type: "invalid_request_error",
-    says: "The body is over its limit.",
-    next: "Send a smaller body, or split the work into several calls.",
+    says: "The body exceeds the size limit.",
+    next: "Send a smaller body, or split it into several requests.",
   },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
-    says: "The content type is not one this endpoint reads.",
-    next: "Send the body as the message says.",
+    says: "The endpoint does not support this content type.",
+    next: "Use the content type named in the message.",
   },
   decision_refused: {
     status: 422,
     type: "invalid_request_error",
-    says: "The provider declined a question; its reading of the input is billed.",
-    next: "Put the question or the input in other words.",
+    says: "The provider declined a question. The input tokens are billed.",
+    next: "Rephrase the question or the input.",
   },
   idempotency_key_reused: {
     status: 422,
     type: "invalid_request_error",
-    says: "The `Idempotency-Key` belongs to another request.",
-    next: "Use a new `Idempotency-Key` for each new request.",
+    says: "The `Idempotency-Key` was used for a different request.",
+    next: "Use a new `Idempotency-Key` for each request.",
   },
   upgrade_required: {
     status: 426,
     type: "invalid_request_error",
-    says: "Another protocol is spoken here: nodes connect over WebSocket in one that both know, all others send plain HTTP.",
-    next: "Send it with POST over HTTP; a node and its gateway must be of versions that know each other.",
+    says: "The endpoint requires another protocol. Nodes connect over WebSocket with a common subprotocol; all other requests use plain HTTP.",
+    next: "Send the request with POST over HTTP. For a node, update the node or the gateway to compatible versions.",
   },
   rate_limit_exceeded: {
     status: 429,
     type: "rate_limit_error",
-    says: "Too many requests: per key, per address, in the queue or at the provider.",
-    next: "Wait as long as `Retry-After` says, send fewer at once, or have the key's rate raised.",
+    says: "The rate limit of the key, the IP address, the queue or the provider is exceeded.",
+    next: "Wait for the time in `Retry-After`, reduce concurrency, or have the key's rate limit raised.",
   },
   headers_too_large: {
     status: 431,
     type: "invalid_request_error",
-    says: "The request headers are over their limit.",
+    says: "The request headers exceed the size limit.",
     next: "Send fewer or shorter headers.",
   },
   internal_error: {
     status: 500,
     type: "api_error",
-    says: "A fault of the gateway itself.",
-    next: "Tell the operator the request id.",
+    says: "The gateway failed unexpectedly.",
+    next: "Report the request id to the operator.",
   },
   decisions_not_supported: {
     status: 501,
     type: "api_error",
     says: "No provider of the model has a decisions interface.",
-    next: "Ask for a decision model: the list of models says which are.",
+    next: "Use a decision model. `GET /models` lists them.",
   },
   speech_not_supported: {
     status: 501,
     type: "api_error",
     says: "No provider of the model has a speech interface.",
-    next: "Ask for a speech model: the list of models says which are.",
+    next: "Use a speech model. `GET /models` lists them.",
   },
   upstream_invalid_answer: {
     status: 502,
     type: "upstream_error",
-    says: "No provider endpoint answered every question in the type asked.",
+    says: "No provider endpoint answered every question with the requested type.",
     next: AGAIN,
   },
   upstream_error: {
     status: 502,
     type: "upstream_error",
-    says: "No provider endpoint gave a usable answer.",
+    says: "No provider endpoint returned a usable response.",
     next: AGAIN,
   },
   service_unavailable: {
     status: 503,
     type: "api_error",
-    says: "The gateway cannot take the request right now.",
-    next: "Send it again after as many seconds as `Retry-After` says.",
+    says: "The gateway cannot serve the request at the moment.",
+    next: "Retry after the number of seconds in `Retry-After`.",
   },
   upstream_timeout: {
     status: 504,
     type: "upstream_error",
-    says: "No provider endpoint answered in time, or its answer was taken too slowly.",
+    says: "No provider endpoint responded in time, or the client read the response too slowly.",
     next: AGAIN,
   },
   loop_detected: {
     status: 508,
     type: "api_error",
-    says: "The request was sent by this gateway itself, or has passed too many gateways.",
-    next: "Point the provider's or node's base address at a model server, and not back at a gateway.",
+    says: "The request came from this gateway itself, or passed through too many gateways.",
+    next: "Set the base URL of the provider or node to a model server, not to a gateway.",
   },
   provider_error: {
     status: 400,
     type: "upstream_error",
-    says: "The provider refused the request; its status and message are passed on.",
-    next: "Read the provider's own words in the message, and change the request.",
+    says: "The provider rejected the request. Its status and message are passed on.",
+    next: "Read the provider's message and change the request.",
   },
 } as const satisfies Record<string, Entry>;
 
@@ -382,11 +389,19 @@ export type FaultDetail = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** For the log, never for the caller. */
   readonly detail?: Readonly<Record<string, unknown>> | undefined;
+  /** For the caller, never for the log: the provider's own error. */
+  readonly upstream?: UpstreamError | undefined;
+  /** The error type of the messages dialect, where it is more specific than the catalogue's. */
+  readonly messagesType?: MessagesErrorType | undefined;
 };
 
-/** What refusals of a status always say, for who knows no better: how to authenticate, and when to come back. */
+/** Types that clients of the messages dialect distinguish and the catalogue does not. */
+export type MessagesErrorType = "overloaded_error";
+
+/** Default headers of a status: how to authenticate, and when to retry. */
 const ALWAYS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { "www-authenticate": "Bearer" },
+  429: { "retry-after": "5" },
   503: { "retry-after": "5" },
 };
 
@@ -397,6 +412,9 @@ export class Fault extends Error {
   readonly param: string | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
+  readonly messagesType: MessagesErrorType | undefined;
+  /** Private, because loggers serialize the properties of an error. */
+  readonly #upstream: UpstreamError | undefined;
 
   constructor(code: FaultCode, options: FaultDetail) {
     super(options.message);
@@ -409,12 +427,18 @@ export class Fault extends Error {
     const always = ALWAYS[this.status];
     this.headers = always === undefined ? options.headers : { ...always, ...options.headers };
     this.detail = options.detail;
+    this.messagesType = options.messagesType;
+    this.#upstream = options.upstream;
+  }
+
+  get upstream(): UpstreamError | undefined {
+    return this.#upstream;
   }
 
   /** The same fault with another message. */
-  reworded(words: Pick<FaultDetail, "message" | "param">): Fault {
-    const { code, status, param, headers, detail } = this;
-    return new Fault(code, { status, param, headers, detail, ...words });
+  reworded(words: Pick<FaultDetail, "message" | "param" | "upstream">): Fault {
+    const { code, status, param, headers, detail, upstream, messagesType } = this;
+    return new Fault(code, { status, param, headers, detail, upstream, messagesType, ...words });
   }
 }
 
@@ -422,45 +446,14 @@ export function fault(code: FaultCode, options: FaultDetail): Fault {
   return new Fault(code, options);
 }
 
+const PREDICATE = /^(?:must|is|has|needs|requires) /;
+
+/** `problem` is a predicate ("must be a number") or a sentence of its own. */
 export function invalidValue(param: string, problem: string): Fault {
-  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
+  const separator = PREDICATE.test(problem) ? "" : ":";
+  return fault("invalid_value", { message: `Field "${param}"${separator} ${problem}.`, param });
 }
 
 export function unknownField(param: string): Fault {
-  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
-}
-
-export type ErrorEnvelope = {
-  readonly error: {
-    readonly message: string;
-    readonly type: FaultType;
-    readonly code: FaultCode;
-    readonly param?: string;
-    readonly request_id: string;
-  };
-};
-
-export function envelopeOf(problem: Fault, requestId: string): ErrorEnvelope {
-  const { message, type, code, param } = problem;
-  return { error: { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId } };
-}
-
-/** Words of the messages dialect by which its clients know how to go on, by the field that is at fault. */
-const MESSAGES_DETAILS: Readonly<Record<string, { readonly error_code: string }>> = {
-  // They then send the whole conversation instead of asking for it to be held.
-  thread: { error_code: "thread_unsupported_request" },
-};
-
-/** The envelope as clients of the messages dialect look for it: the same, with that dialect's own words around it. */
-export function messagesEnvelopeOf({ error }: ErrorEnvelope): {
-  type: "error";
-  error: ErrorEnvelope["error"] & { details?: { readonly error_code: string } };
-  request_id: string;
-} {
-  const details = error.code === "unsupported_parameter" ? MESSAGES_DETAILS[error.param ?? ""] : undefined;
-  return {
-    type: "error",
-    error: details === undefined ? error : { ...error, details },
-    request_id: error.request_id,
-  };
+  return fault("unsupported_parameter", { message: `Field "${param}" is unknown. Remove it.`, param });
 }

@@ -19,48 +19,47 @@ const MANAGE_PREFIX = "/manage";
 
 const ABOUT: Readonly<Record<DocumentKind, string>> = {
   api: [
-    "One base address for many models and providers. Clients of the chat-completions dialect work by changing only the base address.",
-    "Send the key as `Authorization: Bearer <key>` or as `x-api-key: <key>`; when both are there, `Authorization` counts.",
-    "Every answer says who served it: model, provider, sovereignty level and countries are in its `X-Svc-*` headers.",
-    "Every refusal is `{ error: { message, type, code, param?, request_id } }`.",
+    "One base URL for many models and providers. Clients of the chat-completions dialect only change the base URL and the key.",
+    "Send the key as `Authorization: Bearer <key>` or as `x-api-key: <key>`. If both are sent, a bearer `Authorization` wins; any other scheme is ignored.",
+    "Every response states the model, provider, sovereignty level and countries that served it in its `X-Svc-*` headers.",
+    "Every error is `{ error: { message, type, code, param?, request_id } }`.",
   ].join("\n\n"),
   manage: [
-    "What an operator can do: workspaces, members, keys, policy, wallet and the request log. The commands of `bin/gateway` are made of it.",
-    "Send the operator token, or a workspace's management token, as `Authorization: Bearer <token>`; the portal sends the session of a person. What a role in the workspace does not open is refused with `insufficient_role`, and what belongs to another workspace is not found.",
-    'A list is `{ "data": [...], "next": cursor or null }`, newest first; money is a decimal string with its currency beside it; times are ISO 8601 in UTC.',
+    "Manage workspaces, members, keys, policies, wallets and the request log. The commands of `bin/gateway` call this API.",
+    "Send the operator token, or a management token of a workspace, as `Authorization: Bearer <token>`; the portal uses the session cookie of the signed-in user. A call that the role does not permit fails with `insufficient_role`; objects of other workspaces respond with 404.",
+    'A list is `{ "data": [...], "next": cursor or null }`, newest first. Money is a decimal string with its currency beside it. Times are ISO 8601 in UTC.',
   ].join("\n\n"),
 };
 
 const TAGS: Readonly<Record<string, string>> = {
-  Embeddings: "Vectors for texts, from every provider in one shape.",
+  Embeddings: "Embedding vectors for texts, from every provider in one format.",
   Decisions: "Typed questions about a state, answered with probabilities.",
-  Requests: "What one request cost and who served it, by its id.",
-  "Spend limits": "What workspaces, members and keys may spend in a day and in a month.",
-  Prices: "Exchange rates and the operator's margin.",
-  Alerts: "Mail and signed webhooks when money runs low or a limit fills up.",
-  "Own provider keys": "Keys of a workspace's own at providers: what they serve is not charged.",
-  Nodes: "Machines of a workspace's own: they connect out, and serve it at no cost.",
-  "Capture windows": "Keeping requests and answers for a time, sealed, opened on purpose.",
-  Chat: "Chat completions on every model of the catalogue.",
-  Messages: "The messages dialect on every chat model; Claude models get the body as it was sent.",
-  Responses: "The responses dialect on every chat model, with stored and background responses.",
-  Audio: "Speech from text, and transcripts of speech.",
-  Models: "Models that the key may use.",
+  Requests: "Cost and serving endpoint of a request, by its id.",
+  "Spend limits": "Spend limits of workspaces, members and keys, per day and per month.",
+  Prices: "Exchange rates, and the operator's margin on provider prices.",
+  Alerts: "Email and signed webhooks when the balance is low or a spend limit is nearly reached.",
+  "Own provider keys": "A workspace's own provider keys. Requests served with them are not charged.",
+  Nodes: "A workspace's own machines. They connect outbound and serve the workspace at no cost.",
+  "Capture windows": "Temporary, encrypted capture of requests and responses.",
+  Chat: "Chat completions with every chat model of the catalogue.",
+  Messages: "The messages dialect with every chat model. Claude models receive the body unchanged.",
+  Responses: "The responses dialect with every chat model, with stored and background responses.",
+  Audio: "Text-to-speech and transcription.",
+  Models: "Models that the key can use.",
   Keys: "API keys.",
-  Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key needed.",
-  Documents: "The API described: for programs and for people.",
-  Operation: "How the gateway is doing.",
+  Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key required.",
+  Documents: "Documentation of this API, machine-readable and human-readable.",
+  Operation: "Health and metrics of the gateway.",
   Workspaces: "Workspaces: tenants with keys, a policy and a wallet.",
-  "Management tokens": "What programs manage a workspace with: as an admin, or only for reading.",
-  Members: "People in a workspace, and whether they may have keys of their own.",
-  People: "Signing in, one's own account, and who can sign in at all.",
-  Policy: "Which endpoints may serve a workspace.",
-  Routers:
-    "How a workspace chooses among models, with every version kept; decisions explained and past traffic replayed.",
-  Wallet: "Money: balance, credits, what goes back, payment orders and the ledger.",
-  Payments: "Where payment providers say what was paid. Not for callers.",
-  "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
-  Proofs: "Recorded probes of endpoints for decisions and speech; an endpoint without a proof is not called.",
+  "Management tokens": "Tokens with which programs manage a workspace, with admin or read-only access.",
+  Members: "Members of a workspace, and the rules for personal keys.",
+  People: "Sign-in, your own account, and accounts on this gateway.",
+  Policy: "Rules that decide which endpoints may serve a workspace.",
+  Routers: "Versioned routing rules of a workspace, with explain and replay.",
+  Wallet: "Balance, credits, refunds, payment orders and the ledger.",
+  Payments: "Webhooks for payment providers. Not for callers.",
+  "Stored responses": "Responses stored for callers of the responses dialect, and their deletion.",
+  Proofs: "Recorded probes of endpoints for decisions and speech. An endpoint without a valid proof is not called.",
   "Request log": "Every request: model, provider, level, cost and routing decision. Never content.",
 };
 
@@ -141,7 +140,7 @@ function pathParameters(path: string): Json[] {
     in: "path",
     required: true,
     schema: { type: "string" },
-    ...(rest === "+" ? { description: "May contain slashes, written as they are." } : {}),
+    ...(rest === "+" ? { description: "May contain unescaped slashes." } : {}),
   }));
 }
 
@@ -175,26 +174,25 @@ function securitySchemes(kind: DocumentKind): Json {
       operator: {
         type: "http",
         scheme: "bearer",
-        description:
-          "The operator token of the gateway, a workspace's management token, or a session of the command line.",
+        description: "The operator token, a management token of a workspace, or a session of `gateway login`.",
       },
       session: {
         type: "apiKey",
         in: "cookie",
         name: "session",
-        description: "The session of a person who signed in to the portal.",
+        description: "The session of a user who signed in to the portal.",
       },
     };
   return {
     bearer: { type: "http", scheme: "bearer", description: "An API key, `sk_svc_…`." },
-    apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key in its own header." },
+    apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key in a separate header." },
   };
 }
 
 function securityOf({ access }: Route): Json[] {
   switch (access.by) {
     case "anyone":
-      return [];
+      return access.optionalKey === true ? [{}, { bearer: [] }, { apiKey: [] }] : [];
     case "manager":
       return [{ operator: [] }, { session: [] }];
     case "key":

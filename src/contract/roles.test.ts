@@ -10,11 +10,11 @@ type Management = Extract<Access, { by: "manager" }>;
  */
 const OPENS: Readonly<Record<Management["allows"], string>> = {
   person: `
-    manageListWorkspaces manageCreateWorkspace manageListRates manageRateHistory manageListProofs peopleChangeMe
+    manageListWorkspaces manageCreateWorkspace manageListRates manageRateHistory manageListProofs manageListMeasurements peopleChangeMe
     peopleListSessions peopleEndOtherSessions peopleEndSession peopleListPasskeys`,
   member: `
     manageShowWorkspace manageListMembers manageShowKeyPolicy manageShowPolicy managePreviewPolicy manageListPolicyVersions
-    manageListKeys manageCreateKey manageShowKey manageChangeKey manageRotateKey manageRevokeKey manageListRouters
+    manageListKeys manageCreateKey manageIssuePlaygroundKey manageShowKey manageChangeKey manageRotateKey manageRevokeKey manageListRouters
     manageShowRouter manageListRouterVersions manageExplainRouting manageShowLimits manageListRequests manageShowRequest
     manageExportRequests manageShowUsage manageListProviders manageListNodes manageShowNode`,
   admin: `
@@ -24,6 +24,7 @@ const OPENS: Readonly<Record<Management["allows"], string>> = {
     manageShowWallet manageListWalletEntries manageExportWalletEntries manageListPromotions manageShowStatement
     manageShowTopUp manageCreateOrder manageListOrders manageShowOrder manageListAudit manageListOwnKeys manageShowOwnKey
     managePutOwnKey manageChangeOwnKey manageDeleteOwnKey manageTestOwnKey manageCreateNode manageChangeNode
+    manageAttestNode manageWithdrawAttestation
     manageRemoveNode manageRotateNode manageListResponses managePurgeResponses manageDeleteResponse manageOpenCapture
     manageListCaptures manageCloseCapture manageShowEvidence manageListTokens peopleListInvitations peopleInvite
     peopleRevokeInvitation peopleResetMember`,

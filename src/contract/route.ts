@@ -3,7 +3,8 @@ import type { FaultCode } from "./faults.ts";
 
 /** Who may call a route: anyone, a holder of an API key, or someone who manages. */
 export type Access =
-  | { readonly by: "anyone" }
+  /** `optionalKey`: an API key adds what only its workspace may see. */
+  | { readonly by: "anyone"; readonly optionalKey?: true }
   | { readonly by: "key"; readonly scope: string | null }
   | { readonly by: "manager"; readonly allows: Allowed; readonly of: Belonging };
 
@@ -49,6 +50,11 @@ export type Route = {
   /** No body at all is the same as `{}`. */
   readonly bodyOptional?: true;
   readonly answer: Answer;
+  /**
+   * Text above 1 kB is compressed for clients that accept it. Absent: never. Inference is not compressed, because frames
+   * must leave at once; neither are responses that carry a secret, because their length would tell about it (BREACH).
+   */
+  readonly compressed?: true;
   /** The headers that name the serving provider; absent: no provider is called. */
   readonly servingHeaders?: ServingHeaders;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */

@@ -9,7 +9,7 @@ import type { Json, SchemaBook } from "./schemas.ts";
 const HEADERS = {
   RequestId: [
     "X-Svc-Request-Id",
-    "Unique id of the request; on a completion the id in the body.",
+    "Unique id of the request. On completions it is also the id in the body.",
     "chatcmpl-0198f3c2…",
   ],
   Model: ["X-Svc-Model", "Model that served the request.", "sandbox/chat"],
@@ -17,48 +17,57 @@ const HEADERS = {
   SovereigntyLevel: ["X-Svc-Sovereignty-Level", "Sovereignty level of the endpoint that served the request.", "L2"],
   ComputeCountries: [
     "X-Svc-Compute-Countries",
-    "Every country the input may have been processed in, when known: ISO 3166-1 alpha-2, separated by commas.",
+    "Every country in which the input may have been processed, if known: ISO 3166-1 alpha-2, comma-separated.",
     "DE",
   ],
-  ComputeCountry: ["X-Svc-Compute-Country", "The country of processing, when exactly one is known.", "DE"],
+  ComputeCountry: ["X-Svc-Compute-Country", "The country of processing, if exactly one is known.", "DE"],
   InputCharacters: [
     "X-Svc-Input-Characters",
-    "Characters of the input (Unicode code points), where the request is billed by them.",
+    "Input length in Unicode code points, if the request is billed by characters.",
     "23",
   ],
-  RouteReason: ["X-Svc-Route-Reason", "Why this endpoint; prose, not to be parsed.", "cheapest eligible endpoint"],
-  Router: ["X-Svc-Router", "The router that handled the request, when one did.", "auto"],
+  RouteReason: [
+    "X-Svc-Route-Reason",
+    "Why this endpoint was chosen. Human-readable; do not parse.",
+    "cheapest eligible endpoint",
+  ],
+  Router: ["X-Svc-Router", "The router that handled the request, if any.", "auto"],
   ReasoningEffort: [
     "X-Svc-Reasoning-Effort",
-    "When the request carried a reasoning control, or the router chose one: the level the provider received.",
+    "The reasoning level sent to the provider, if the request or the router set one.",
     "low",
   ],
-  ReasoningChosenBy: ["X-Svc-Reasoning-Chosen-By", "Who chose it: `caller`, `router` or `provider_default`.", "caller"],
+  ReasoningChosenBy: ["X-Svc-Reasoning-Chosen-By", "What set it: `caller`, `router` or `provider_default`.", "caller"],
   IdempotentReplayed: [
     "Idempotent-Replayed",
-    "`true` where the call was charged before under its `Idempotency-Key`: the body is then only its id, its status and its cost (`object` or `type` is `idempotent_replay`), unless the answer is stored.",
+    "`true` if the request was already charged under its `Idempotency-Key`. The body then has only its id, status and cost (`object` or `type` is `idempotent_replay`), unless the response is stored.",
     "true",
   ],
   UpstreamSurface: ["X-Svc-Upstream-Surface", "Provider API that served the request.", "chat"],
   ServedBy: [
     "X-Svc-Served-By",
-    "`own-resource` where a node of the workspace's own served a request that is not streamed: it costs nothing.",
+    "`own-resource` if one of the workspace's own nodes served a non-streamed request, which is free of charge.",
     "own-resource",
   ],
-  NodeId: ["X-Svc-Node-Id", "That node.", "node_019a8c5e…"],
+  NodeId: ["X-Svc-Node-Id", "The node that served the request.", "node_019a8c5e…"],
+  Omitted: [
+    "X-Svc-Omitted",
+    "Paths of fields that were accepted and not carried, comma-separated: of the request, and for a reply that is not streamed also of the reply. Array indices are `[]`. At most 20 paths and 1 kB, then the number of further ones, such as `+3`. Absent: everything was carried. In streams, `svc_omitted` of the last event lists those of the reply.",
+    "messages[].reasoning_content",
+  ],
   Overhead: [
     "X-Svc-Overhead-Ms",
-    "Milliseconds the gateway itself took, without the time of providers; of a stream until its first byte.",
+    "Milliseconds spent in the gateway itself, excluding providers; for a stream, until its first byte.",
     "0.4",
   ],
-  Tag: ["ETag", "What these bytes are known by: sent back as `If-None-Match`, it saves them.", '"6dFzOf4Xq2"'],
-  RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
+  Tag: ["ETag", "Entity tag of this response. Send it as `If-None-Match` to revalidate a cached copy.", '"6dFzOf4Xq2"'],
+  RateLimitLimit: ["X-RateLimit-Limit", "Requests per minute that the key may send.", "300"],
   RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
-  RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
-  RetryAfter: ["Retry-After", "Seconds to wait before the next try.", "12"],
+  RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window resets.", "1793836860"],
+  RetryAfter: ["Retry-After", "Seconds to wait before the next attempt.", "12"],
   ShouldRetry: [
     "X-Should-Retry",
-    "`false` where the same request, sent again, gets the same answer: clients that try again by themselves then do not.",
+    "`false` if a retry of the same request would get the same response, so that clients do not retry automatically.",
     "false",
   ],
   WwwAuthenticate: ["WWW-Authenticate", "How to authenticate.", "Bearer"],
@@ -68,7 +77,7 @@ type HeaderName = keyof typeof HEADERS;
 
 const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
 const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountries"] as const;
-const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "Overhead"] as const;
+const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "RouteReason", "Overhead"] as const;
 const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
 const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> = {
@@ -77,18 +86,40 @@ const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> =
   count: [...WORK_HEADERS, "Router", "UpstreamSurface"],
   work: WORK_HEADERS,
   stored: [...SERVED_HEADERS, "UpstreamSurface"],
-  decisions: SERVED_HEADERS,
-  speech: [...SERVED_HEADERS, "ComputeCountry", "InputCharacters"],
+  decisions: [...SERVED_HEADERS, "Omitted"],
+  speech: [...SERVED_HEADERS, "Omitted", "ComputeCountry", "InputCharacters"],
 };
+
+const UpstreamErrorObject = z
+  .object({
+    provider: z.string().describe("The provider's slug, as in X-Svc-Provider."),
+    status: z
+      .int()
+      .nullable()
+      .describe("The provider's HTTP status; inside a stream the status that its code stands for."),
+    type: z.string().nullable(),
+    code: z.string().nullable(),
+    param: z.string().nullable().describe("The field of the provider's own request that it names."),
+    message: z.string(),
+    failed_generation: z.string().optional().describe("Output that the provider could not parse as a tool call."),
+  })
+  .meta({
+    id: "UpstreamError",
+    description:
+      "The provider's own error about the request, or about the workspace's own key: bounded, without secrets and control characters, and never logged.",
+  });
+
+const ERROR_TYPES = [...new Set(Object.values(FAULTS).map(({ type }) => type)), "overloaded_error"] as const;
 
 const ErrorEnvelope = z
   .object({
     error: z.object({
-      message: z.string().describe("What is wrong and what to do next, for people."),
-      type: z.enum([...new Set(Object.values(FAULTS).map(({ type }) => type))]),
-      code: z.enum(faultCodes()).describe("For programs: a code never changes its meaning."),
-      param: z.string().optional().describe("The field at fault, when one is."),
+      message: z.string().describe("Cause and next step, for people."),
+      type: z.enum(ERROR_TYPES).describe("`overloaded_error` occurs on the messages surface only."),
+      code: z.enum(faultCodes()).describe("Error code for programs. A code never changes its meaning."),
+      param: z.string().optional().describe("The field that caused the error, if any."),
       request_id: z.string().describe("The same as X-Svc-Request-Id."),
+      upstream: UpstreamErrorObject.optional(),
     }),
   })
   .meta({ id: "Error" });
@@ -143,7 +174,7 @@ function unchanged(route: Route): [number, Json][] {
   const { answer } = route;
   if (answer.is !== "json" || answer.tagged !== true) return [];
   const names: HeaderName[] = ["RequestId", "Tag", ...windowHeaders(route)];
-  return [[304, { description: "The caller has these bytes already: `If-None-Match` names them.", ...headers(names) }]];
+  return [[304, { description: "The cached copy named in `If-None-Match` is current.", ...headers(names) }]];
 }
 
 /** How the window of a key stands is said on calls that do not count in it as well. */
@@ -181,9 +212,9 @@ function goodWords({ answer, id }: Route): string {
     case "json":
       return answer.status === 201 ? "Created." : "Done.";
     case "json_or_events":
-      return `JSON; ${answer.or === undefined ? "" : `with \`response_format\` \`text\`, \`srt\` or \`vtt\` the bare text; `}or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and `data: [DONE]` is the last" : ""}. An error after the first byte comes as an event with the error envelope as its data.`;
+      return `JSON; ${answer.or === undefined ? "" : `with \`response_format\` \`text\`, \`srt\` or \`vtt\` plain text; `}or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and the last is `data: [DONE]`" : ""}. An error after the first byte is an event with the error envelope as its data.`;
     case "bytes":
-      return "The audio, in chunks as it is made. The content type is that of the format asked for.";
+      return "The audio, streamed in chunks. The content type matches the requested format.";
     case "text":
       return "Done.";
   }

@@ -10,7 +10,7 @@ const KeyValidation = z
     api_key_name: z.string(),
     api_key_prefix: z.enum(["sk_svc_live_", "sk_svc_test_", "sk_svc_user_live_", "sk_svc_user_test_"]),
     environment: z.enum(["PRODUCTION", "TEST"]),
-    scopes: z.array(z.string()).nullable().describe("Null when the key has no scope restriction."),
+    scopes: z.array(z.string()).nullable().describe("Null if the key has no scope restriction."),
   })
   .meta({ id: "KeyValidation" });
 
@@ -24,7 +24,7 @@ export const KEY_VALIDATION_ROUTES: readonly Route[] = [
     counted: false,
     tag: "Keys",
     summary: "Verify a key",
-    description: "Says whose key it is. Costs nothing and does not count in the rate limit.",
+    description: "Returns the workspace and settings of the key. Free of charge, and not counted in the rate limit.",
     answer: { is: "json", status: 200, schema: KeyValidation },
     faults: [],
     example: {

@@ -21,6 +21,8 @@ type ManagedRouteSpec<Id, Path, Query, Body, Answer> = {
   readonly bodyMaxBytes?: number;
   readonly bodyOptional?: true;
   readonly answer: Answer;
+  /** Absent: reads are compressed, changes are not, because they may return secrets. */
+  readonly compressed?: boolean;
   /** The type of a second form of the answer. */
   readonly or?: string;
   readonly status?: 200 | 201;
@@ -39,7 +41,7 @@ export function managed<
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
 >(spec: ManagedRouteSpec<Id, Path, Query, Body, Answer>) {
-  const { id, path, allows, of, query, body, answer, or, status = 200, faults = [], ...rest } = spec;
+  const { id, path, allows, of, query, body, answer, compressed, or, status = 200, faults = [], ...rest } = spec;
   const { bodyMaxBytes = MANAGE_BODY_MAX_BYTES } = spec;
   const route: Route = {
     ...rest,
@@ -51,6 +53,7 @@ export function managed<
     intake: body === undefined ? "none" : "json",
     counted: false,
     answer: { is: "json", status, schema: answer, ...(or === undefined ? {} : { or }) },
+    ...((compressed ?? spec.method === "GET") ? { compressed: true } : {}),
     faults,
   };
   return { ...route, id, path, schemas: { query, body, answer } };

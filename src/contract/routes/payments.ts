@@ -15,9 +15,9 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     bodyMaxBytes: WEBHOOK_MAX_BYTES,
     counted: false,
     tag: "Payments",
-    summary: "Take a payment provider's message",
+    summary: "Receive a message of a payment provider",
     description:
-      "For payment providers, not for callers: only a message that is signed with a secret of the adapter is believed. 2xx: done, or nothing to do. 4xx and 5xx: no money was moved; 409 may be sent again later. See the guide on wallets.",
+      "For payment providers, not for callers. Messages must be signed with a secret of the adapter. 2xx: processed, or nothing to do. 4xx and 5xx: no money was moved; after 409 the message can be sent again. See the guide on wallets.",
     body: z.looseObject({}).meta({ id: "PaymentMessage" }),
     answer: { is: "json", status: 200, schema: PaymentReceived },
     faults: ["not_allowed", "conflict", "service_unavailable"],

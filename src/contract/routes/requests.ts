@@ -10,9 +10,9 @@ export const REQUEST_ROUTES: readonly Route[] = [
     intake: "none",
     counted: true,
     tag: "Requests",
-    summary: "Show what became of a request and what it cost",
+    summary: "Show the outcome and cost of a request",
     description:
-      "`id` is the X-Svc-Request-Id of a completed response. A workspace key reads all requests of its workspace, a personal key only its member's; every other id is not found. It costs nothing and returns no content.",
+      "`id` is the X-Svc-Request-Id of a completed response. A workspace key can read all requests of its workspace, a personal key only those of its member; every other id responds with 404. Free of charge; returns no content.",
     answer: { is: "json", status: 200, schema: RequestCost },
     faults: ["insufficient_scope"],
     example: {

@@ -1,17 +1,29 @@
 import type { z } from "zod";
 import type { PublicCurrency, PublicEndpoint, PublicLevel, PublicModel, PublicProvider } from "./catalogue.ts";
+import type {
+  EvidenceStatement,
+  FactSourceView,
+  PublicEndpointDetail,
+  PublicModelDetail,
+  PublicPrice,
+  PublicProviderDetail,
+} from "./catalogue-detail.ts";
 import { PRICE_EXAMPLE } from "./catalogue-values.ts";
 import type { ModelList, ModelObject } from "./models.ts";
 
-const evidence = {
-  claim: "hosted in Paris",
+const source: FactSourceView = {
+  status: "verified",
   url: "https://www.scaleway.com/en/docs/generative-apis/faq/",
+  see_also: [],
   kind: "primary",
   read: "2026-11-15",
+  missing: null,
   stale: false,
-} as const;
+};
 
-export const endpoint: PublicEndpoint = {
+const evidence: EvidenceStatement = { subject: "location", claim: "Serverless models run in Paris.", ...source };
+
+const endpoint: PublicEndpoint = {
   id: "scaleway:fr-par:mistral/mistral-small-2506",
   model: "mistral/mistral-small-2506",
   provider: "scaleway",
@@ -27,26 +39,25 @@ export const endpoint: PublicEndpoint = {
   location_committed: true,
   zero_data_retention: "yes",
   trains_on_data: "no",
-  evidence: [evidence],
-  dialects: ["D1"],
+  dialects: ["chat_completions"],
   responses_api: true,
   context_tokens: 128000,
   max_input_tokens: null,
   max_output_tokens: 32768,
   features: { tools: true, json_schema: true, logprobs: null },
-  price: {
-    ...PRICE_EXAMPLE,
-    source: {
-      text: "the provider's price page",
-      date: "2026-08-21",
-      kind: "first_party",
-      basis: "as_listed",
-      conflict: null,
-    },
-  },
-  upcoming_prices: [],
+  price: PRICE_EXAMPLE,
   sandbox: false,
-  note: null,
+};
+
+const price: PublicPrice = { ...PRICE_EXAMPLE, since: "2026-08-21", evidence: { ...source, read: "2026-08-21" } };
+
+const endpointDetail: PublicEndpointDetail = {
+  ...endpoint,
+  price,
+  price_history: [price],
+  upcoming_prices: [],
+  criteria: [{ criterion: "location", level: "L1", met: "yes", fact: null, evidence }],
+  evidence: [],
 };
 
 export const model: PublicModel = {
@@ -66,7 +77,6 @@ export const model: PublicModel = {
   capabilities: ["image_input", "json_schema", "streaming", "tools"],
   embedding_dimensions: null,
   quality: null,
-  benchmarks: [],
   levels: ["L3"],
   countries: ["FR"],
   providers: ["scaleway"],
@@ -74,8 +84,16 @@ export const model: PublicModel = {
   endpoint_count: 1,
   endpoints: [endpoint],
   sandbox: false,
-  note: null,
-  sources: [],
+};
+
+export const modelDetail: PublicModelDetail = {
+  ...model,
+  description: "Open-weights chat model by Mistral AI that reads text and images.",
+  creator_name: "Mistral AI",
+  benchmarks: [],
+  evidence: [],
+  sources: ["https://docs.mistral.ai"],
+  endpoints: [endpointDetail],
 };
 
 export const family = {
@@ -127,15 +145,14 @@ export const provider: PublicProvider = {
       level_reason: endpoint.level_reason,
       level_if_ch_accepted: null,
       level_primary_evidence_only: "L2",
-      note: null,
     },
   ],
-  evidence: [evidence],
   model_count: 1,
   endpoint_count: 1,
   sandbox: false,
-  notes: null,
 };
+
+export const providerDetail: PublicProviderDetail = { ...provider, evidence: [evidence], endpoints: [endpointDetail] };
 
 export const currency: z.infer<typeof PublicCurrency> = {
   code: "EUR",
@@ -154,6 +171,7 @@ export const level: PublicLevel = {
   needs: "The provider documents that this deployment infers only in the listed countries, all of them in the EEA.",
   rank: 1,
   endpoint_count: 66,
+  evidence: { verified: 40, claimed: 20, doubtful: 6, read: "2026-11-15" },
 };
 
 export const capability = {

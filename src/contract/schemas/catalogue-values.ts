@@ -3,7 +3,7 @@ import { z } from "zod";
 /** Values that both the public catalogue and the model list speak. The domain has the same lists; a test compares them. */
 export const LevelValue = z.enum(["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"]).meta({
   id: "SovereigntyLevelName",
-  description: "`UNCLASSIFIED` is a state of the data, not a rung.",
+  description: "`UNCLASSIFIED` means not yet assessed; it is not a level.",
   example: "L3",
 });
 
@@ -15,10 +15,7 @@ export const Country = z.string().meta({ description: "ISO 3166-1 alpha-2.", exa
 export const Day = z.string().meta({ description: "ISO 8601 date.", example: "2026-11-15" });
 
 /** Prices leave as decimal strings; unknown is null and never zero. */
-const Figure = z
-  .string()
-  .nullable()
-  .meta({ description: "Exact decimal string; null when not known.", example: "0.75" });
+const Figure = z.string().nullable().meta({ description: "Exact decimal string; null if unknown.", example: "0.75" });
 
 const PriceFigures = {
   input_per_1m_tokens: Figure,
@@ -41,7 +38,7 @@ export const CONVERTED_PLACES = 9;
 export const PriceView = z
   .object({
     currency: z.string().meta({ example: "EUR" }),
-    from: Day.nullable().meta({ description: "First day (UTC) on which the row holds; null: from the beginning." }),
+    from: Day.nullable().meta({ description: "First day (UTC) on which the row applies; null: from the beginning." }),
     ...PriceFigures,
     tiers: z
       .array(
@@ -52,21 +49,20 @@ export const PriceView = z
           cached_read_per_1m_tokens: Figure,
         }),
       )
-      .meta({ description: "Rows for requests with more input tokens; what a tier does not state stays as above." }),
+      .meta({ description: "Rows for requests with more input tokens; prices that a tier omits apply as above." }),
     margin: z.string().optional().meta({
-      description:
-        "What this service adds to the provider's price, as a share of it; it is in every figure. Absent: nothing.",
+      description: "The operator's margin, as a share of the provider's price. Included in every price. Absent: none.",
       example: "0.05",
     }),
     converted: z
       .object({
-        from: z.string().meta({ description: "The currency the provider lists.", example: "USD" }),
+        from: z.string().meta({ description: "The provider's list currency.", example: "USD" }),
         rate: z.string().meta({ description: "Units of `currency` for one unit of `from`, rounded to 9 places." }),
         rate_date: Day.meta({ description: "Date of the older of the two rates." }),
       })
       .nullable()
       .meta({
-        description: `Null when shown as the provider lists it. Converted figures are rounded half up to ${CONVERTED_PLACES} places.`,
+        description: `Null if prices are in the provider's list currency. Converted prices are rounded half up to ${CONVERTED_PLACES} places.`,
       }),
   })
   .meta({ id: "Price" });
@@ -94,25 +90,25 @@ export const PRICE_EXAMPLE: PriceView = {
 const LIMIT_MAX = 1000;
 
 export const Limit = z.coerce
-  .number(`write a whole number from 1 to ${LIMIT_MAX}`)
-  .int(`write a whole number from 1 to ${LIMIT_MAX}`)
-  .min(1, `write a whole number from 1 to ${LIMIT_MAX}`)
-  .max(LIMIT_MAX, `write a whole number from 1 to ${LIMIT_MAX}`);
+  .number(`must be a whole number from 1 to ${LIMIT_MAX}`)
+  .int(`must be a whole number from 1 to ${LIMIT_MAX}`)
+  .min(1, `must be a whole number from 1 to ${LIMIT_MAX}`)
+  .max(LIMIT_MAX, `must be a whole number from 1 to ${LIMIT_MAX}`);
 
-export const Cursor = z.string().min(1).max(512).meta({ description: "`next` of the page before." });
+export const Cursor = z.string().min(1).max(512).meta({ description: "`next` of the previous page." });
 
 const words = (description: string) => z.string().min(1).max(256).optional().meta({ description });
 
 /** What every list that is made of models and endpoints can be narrowed by. Several values are separated by commas. */
 export const Filters = {
-  creator: words("Creator slugs: any of them."),
-  family: words("Family slugs: any of them."),
-  provider: words("Provider slugs: any of them."),
-  capability: words("Capability slugs: all of them."),
-  surface: words("Surfaces: any of them. `messages` and `responses` are served by every chat model."),
-  level: words("Sovereignty levels, exactly these: any of them."),
-  country: words("Countries a request may be computed in, where they are known (ISO 3166-1 alpha-2): any of them."),
-  q: words("Words that must all occur in the id, the name, the creator or the family."),
+  creator: words("Creator slugs; matches any."),
+  family: words("Family slugs; matches any."),
+  provider: words("Provider slugs; matches any."),
+  capability: words("Capability slugs; matches all."),
+  surface: words("Surfaces; matches any. Every chat model serves `messages` and `responses`."),
+  level: words("Sovereignty levels, exact; matches any."),
+  country: words("Countries in which a request may be computed, if known (ISO 3166-1 alpha-2); matches any."),
+  q: words("Words that must all occur in the id, name, creator or family."),
 };
 
 export const FILTER_NAMES = [
@@ -143,16 +139,16 @@ export const MODEL_SORTS = [
 ] as const;
 export type ModelSort = (typeof MODEL_SORTS)[number];
 
-export const ModelSortValue = z.enum(MODEL_SORTS, `use one of ${MODEL_SORTS.join(", ")}`).meta({
+export const ModelSortValue = z.enum(MODEL_SORTS, `must be one of ${MODEL_SORTS.join(", ")}`).meta({
   description:
-    "`-` turns the order round; what is unknown comes last either way. `price` is input plus output per million tokens at the cheapest endpoint, in euro.",
+    "`-` reverses the order; unknown values come last in both directions. `price` is input plus output per million tokens at the cheapest endpoint, in euro.",
 });
 
 export const NAME_SORTS = ["name", "-name", "slug", "-slug"] as const;
 export type NameSort = (typeof NAME_SORTS)[number];
-export const NameSortValue = z.enum(NAME_SORTS, `use one of ${NAME_SORTS.join(", ")}`);
+export const NameSortValue = z.enum(NAME_SORTS, `must be one of ${NAME_SORTS.join(", ")}`);
 
 export const CurrencyValue = z
   .string()
   .max(3)
-  .meta({ description: "Show prices in this currency of `/public/currencies`. Absent: as the providers list them." });
+  .meta({ description: "Currency of the prices, from `/public/currencies`. Absent: the providers' list currencies." });

@@ -6,7 +6,7 @@ import { ServiceTier } from "./service-tier.ts";
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
-/** A mark of the messages dialect that callers also send here: this prefix is worth caching. */
+/** A mark of the messages dialect that callers also send here, on messages, parts and tools: the prefix is worth caching. */
 const cacheControl = z.looseObject({ type: z.literal("ephemeral"), ttl: optional(z.enum(["5m", "1h"])) });
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), cache_control: optional(cacheControl) });
@@ -61,16 +61,17 @@ const toolCall = z.looseObject({
 });
 
 const message = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.literal("system"), content: textContent }),
-  z.looseObject({ role: z.literal("developer"), content: textContent }),
-  z.looseObject({ role: z.literal("user"), content: userContent }),
+  z.looseObject({ role: z.literal("system"), content: textContent, cache_control: optional(cacheControl) }),
+  z.looseObject({ role: z.literal("developer"), content: textContent, cache_control: optional(cacheControl) }),
+  z.looseObject({ role: z.literal("user"), content: userContent, cache_control: optional(cacheControl) }),
   z.looseObject({
     role: z.literal("assistant"),
+    cache_control: optional(cacheControl),
     content: optional(assistantContent),
     refusal: optional(z.string()),
     reasoning_content: optional(z.string()),
     reasoning_details: optional(z.array(ReasoningDetailWire)).describe(
-      "Send back what an earlier answer carried, unchanged.",
+      "Return it unchanged from the earlier response.",
     ),
     tool_calls: optional(z.array(toolCall)),
   }),
@@ -128,7 +129,7 @@ const seed = z
   .meta({ type: "integer" });
 
 /** Known, so that the refusal can state that no provider accepts it, whatever its value. */
-const never = z.unknown().optional().describe("Refused by every model.");
+const never = z.unknown().optional().describe("Not supported by any model.");
 
 /** Ignored where the provider's dialect has no such field; a provider that receives it requires a string. */
 const label = z.unknown().meta({ type: "string" });
@@ -136,15 +137,15 @@ const label = z.unknown().meta({ type: "string" });
 /** Every field of `POST /chat/completions`. A field that is not here is refused by name. */
 export const ChatRequest = z
   .strictObject({
-    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, with or without its creator, `auto`, or `@workspace/router`."),
     messages: z.array(message).min(1).describe("The conversation so far."),
-    stream: optional(z.boolean()).describe("Answer as server-sent events."),
+    stream: optional(z.boolean()).describe("Stream the response as server-sent events."),
     stream_options: optional(
       z.strictObject({ include_usage: optional(z.boolean()), include_obfuscation: optional(z.boolean()) }),
     ),
     n: optional(z.literal(1, "only 1 is accepted")).describe("Only 1."),
-    max_tokens: optional(tokenCount).describe("Most tokens of the answer."),
-    max_completion_tokens: optional(tokenCount).describe("The same as `max_tokens`."),
+    max_tokens: optional(tokenCount).describe("Maximum output tokens."),
+    max_completion_tokens: optional(tokenCount).describe("Same as `max_tokens`."),
     temperature: optional(z.number().min(0).max(2)),
     top_p: optional(z.number().min(0).max(1)),
     top_k: optional(z.int().min(0)),
@@ -160,7 +161,7 @@ export const ChatRequest = z
     response_format: optional(responseFormat),
     tools: optional(z.array(tool).max(512)),
     tool_choice: optional(toolChoice),
-    allowed_tools: optional(z.array(z.string().min(1)).min(1)).describe("Names of the tools the model may call."),
+    allowed_tools: optional(z.array(z.string().min(1)).min(1)).describe("Names of the tools that the model may call."),
     parallel_tool_calls: optional(z.boolean()),
     reasoning_effort: optional(effort),
     reasoning: optional(
@@ -170,7 +171,7 @@ export const ChatRequest = z
           effort: optional(effort),
           enabled: optional(z.boolean()),
           max_tokens: optional(tokenCount),
-          exclude: optional(z.boolean()).describe("Only false."),
+          exclude: optional(z.boolean()).describe("Must be false."),
         }),
       ]),
     ).describe("Alias of `reasoning_effort`."),
@@ -209,7 +210,7 @@ const usage = z
       .number()
       .optional()
       .describe(
-        "The charge in the workspace's currency, from the ledger. Absent when the workspace's own key served the call.",
+        "The charge in the workspace's currency, from the ledger. Absent if the workspace's own key served the request.",
       ),
     currency: z.string().optional(),
   })
@@ -225,7 +226,9 @@ export const ChatCompletion = z
       z.looseObject({
         index: z.int(),
         message: z.looseObject({ role: z.literal("assistant"), content: z.string().nullish() }),
-        finish_reason: z.enum(["stop", "length", "tool_calls", "content_filter"]),
+        finish_reason: z
+          .enum(["stop", "length", "tool_calls", "content_filter", "function_call"])
+          .describe("`function_call` only from providers that still send it."),
       }),
     ),
     usage,

@@ -28,12 +28,12 @@ describe("/decisions", () => {
   ]);
 
   test.each([
-    [{ questions: { "a b": NOUL } }, 'Field "questions.a b": its name may have letters, digits, _, . and - only.'],
-    [{ questions: [] }, 'Field "questions": must be an object of questions by their names.'],
-    [{ questions: { q: { type: "other" } } }, 'Field "questions.q.type": must be noul, choice or score.'],
-    [{ questions: { q: "a" } }, 'Field "questions.q": must be an object.'],
-    [choosing({ a: null, "": null }), 'Field "questions.q.criteria.": the name of an option must not be empty.'],
-    [choosing([]), 'Field "questions.q.criteria": must be an object of option names with their descriptions.'],
+    [{ questions: { "a b": NOUL } }, 'Field "questions.a b" must have a name of letters, digits, _, . and - only.'],
+    [{ questions: [] }, 'Field "questions" must be an object with questions by name.'],
+    [{ questions: { q: { type: "other" } } }, 'Field "questions.q.type" must be noul, choice or score.'],
+    [{ questions: { q: "a" } }, 'Field "questions.q" must be an object.'],
+    [choosing({ a: null, "": null }), 'Field "questions.q.criteria." must not have an empty option name.'],
+    [choosing([]), 'Field "questions.q.criteria" must be an object with option names and descriptions.'],
   ])("DEC-04 %j is refused in words that help", (more, words) => {
     expect(() => decodeWith(DecisionRequest, { ...body, ...more })).toThrow(words);
   });

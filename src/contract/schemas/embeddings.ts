@@ -13,9 +13,9 @@ const tokens = z.array(z.int().min(0)).min(1);
 
 const fields = {
   model: ModelName,
-  encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
+  encoding_format: optional(z.enum(["float", "base64"])).describe("Default: float."),
   dimensions: optional(z.int().min(1).max(65_536)).describe(
-    "Only endpoints that can shorten vectors, or whose vectors have this length, are called.",
+    "Only endpoints that support shorter vectors, or whose vectors have this length, are called.",
   ),
   user: optional(z.string().max(512)),
   provider: wishFields.provider,
@@ -35,7 +35,7 @@ export const EmbeddingsRequest = z
         z.array(tokens).min(1).max(EMBEDDING_INPUTS_MAX),
       ])
       .describe(
-        "A text, a list of texts, a list of token numbers, or a list of such lists. Token numbers are those of cl100k_base; endpoints that read words only get the text they stand for.",
+        "A string, an array of strings, an array of token ids, or an array of such arrays. Token ids are from cl100k_base; endpoints without token support receive the decoded text.",
       ),
   })
   .meta({ id: "EmbeddingsRequest" });
@@ -47,7 +47,9 @@ export const EmbeddingList = z
       z.looseObject({
         object: z.literal("embedding"),
         index: z.int(),
-        embedding: z.union([z.array(z.number()), z.string()]).describe("Numbers, or base64 of 32-bit floats."),
+        embedding: z
+          .union([z.array(z.number()), z.string()])
+          .describe("An array of numbers, or base64 of 32-bit floats."),
       }),
     ),
     model: z.string(),

@@ -11,7 +11,7 @@ export const IdempotencyHeaders = z.strictObject({
     .regex(/^[\x20-\x7e]*$/)
     .optional()
     .describe(
-      "A name of your own for this call, such as a UUID: printable ASCII. While a call with it runs, the same call is refused with 409; once it was charged, the same call is answered without asking a provider and without a second charge, for 24 hours as a rule (`Idempotent-Replayed: true`). With another body it is 422. After a call that was not charged the key is free again at once.",
+      "A unique id of your choice for this request, such as a UUID, in printable ASCII. While the request runs, a repetition gets 409. Once it was charged, a repetition is answered without calling a provider and without a second charge, normally for 24 hours (`Idempotent-Replayed: true`). With a different body it gets 422. A request that was not charged frees the key immediately.",
     ),
 });
 
@@ -20,19 +20,19 @@ export const CallHeaders = IdempotencyHeaders.extend({
   "X-Title": z
     .string()
     .optional()
-    .describe("A name for the calling application, for the request log. It decides nothing."),
+    .describe("Name of the calling application, for the request log. It does not affect routing."),
 });
 
 /** What is answered in the place of an answer that was charged before and is not kept. */
 export const IdempotentReplay = z
   .object({
-    id: z.string().describe("The first call: its `X-Svc-Request-Id`."),
+    id: z.string().describe("`X-Svc-Request-Id` of the first request."),
     object: z.literal("idempotent_replay").optional(),
-    type: z.literal("idempotent_replay").optional().describe("On messages, in the place of `object`."),
+    type: z.literal("idempotent_replay").optional().describe("Instead of `object` on the messages surface."),
     status: z.literal(200),
-    cost: z.string().describe("What the first call was charged."),
+    cost: z.string().describe("Charge of the first request."),
     currency: z.string(),
-    request_url: z.string().describe("Where more of it is found."),
+    request_url: z.string().describe("Where to find details."),
     message: z.string(),
   })
   .meta({ id: "IdempotentReplay" });

@@ -4,24 +4,24 @@ import { AmountInput, Money, Time } from "./manage-values.ts";
 const Percent = z
   .number()
   .int()
-  .min(1, "write whole numbers from 1 to 100")
-  .max(100, "write whole numbers from 1 to 100");
+  .min(1, "must be whole numbers from 1 to 100")
+  .max(100, "must be whole numbers from 1 to 100");
 
 export const AlertRulesPut = z
   .strictObject({
-    low_balance: AmountInput.nullable()
-      .optional()
-      .meta({ description: "Tell when the balance is below this, in the workspace's currency; null: never." }),
+    low_balance: AmountInput.nullable().optional().meta({
+      description: "Notify when the balance falls below this amount, in the workspace's currency; null: off.",
+    }),
     limit_percents: z.array(Percent).max(10).nullable().optional().meta({
       description:
-        "Tell when these shares of a spend limit are spent; an empty list or null: never. First: 80 and 100.",
+        "Notify when these percentages of a spend limit are reached; an empty list or null: off. Default: 80 and 100.",
     }),
     credential_refused: z
       .boolean()
       .optional()
-      .meta({ description: "Tell when a provider refuses the workspace's own key. First: true." }),
-    mail_to: z.array(z.email("write e-mail addresses").max(254)).max(20).nullable().optional().meta({
-      description: "Mail recipients; an empty list: none; null: the workspace's owners and admins. Default: null.",
+      .meta({ description: "Notify when a provider rejects the workspace's own key. Default: true." }),
+    mail_to: z.array(z.email("must be email addresses").max(254)).max(20).nullable().optional().meta({
+      description: "Email recipients; an empty list: none; null: the workspace's owners and admins. Default: null.",
     }),
     webhook_url: z
       .string()
@@ -29,36 +29,38 @@ export const AlertRulesPut = z
       .max(2048)
       .nullable()
       .optional()
-      .meta({ description: "Where alerts are posted to: a public https address; null: nowhere." }),
+      .meta({ description: "Webhook that receives alerts: a public https URL; null: none." }),
   })
-  .meta({ id: "AlertRulesPut", description: "What is not named stays as it is." });
+  .meta({ id: "AlertRulesPut", description: "Omitted fields stay unchanged." });
 
 const rulesShape = {
   workspace: z.string().meta({ description: "Slug of the workspace." }),
-  enabled: z.boolean().meta({ description: "False: the workspace has no rules and receives no alerts." }),
+  enabled: z.boolean().meta({ description: "False if the workspace has no alert rules and receives no alerts." }),
   low_balance: Money.nullable(),
   currency: z.string(),
   limit_percents: z.array(z.number()),
   credential_refused: z.boolean(),
   mail_to: z.array(z.string()).nullable().meta({ description: "Null: the workspace's owners and admins." }),
-  recipients: z.array(z.string()).meta({ description: "Who gets mail now." }),
-  mail_ready: z.boolean().meta({ description: "The operator has set a mail server; without one no mail is sent." }),
+  recipients: z.array(z.string()).meta({ description: "Current email recipients." }),
+  mail_ready: z
+    .boolean()
+    .meta({ description: "The operator has configured a mail server; without one no email is sent." }),
   webhook: z
     .object({ url: z.string(), secret_changed_at: Time })
     .nullable()
-    .meta({ description: "Its secret is never shown again." }),
+    .meta({ description: "The secret is never shown again." }),
   changed_at: Time.nullable(),
 };
 
 export const AlertRulesView = z.object(rulesShape).meta({ id: "AlertRules" });
 
-const Secret = z.string().meta({ description: "What the webhook's messages are signed with. Shown this once." });
+const Secret = z.string().meta({ description: "The signing secret of the webhook. Shown only once." });
 
 export const AlertRulesSaved = z
   .object({
     ...rulesShape,
     webhook_secret: Secret.nullable().meta({
-      description: "Of a new webhook, shown this once; null where there was one already.",
+      description: "Signing secret of a new webhook, shown only once; null if the webhook existed before.",
     }),
   })
   .meta({ id: "AlertRulesSaved" });
@@ -71,7 +73,7 @@ export const AlertSecretRotated = z
   .object({
     workspace: z.string(),
     webhook_secret: Secret,
-    previous_until: Time.meta({ description: "Until then messages are signed with the secret before, too." }),
+    previous_until: Time.meta({ description: "Until then messages are also signed with the previous secret." }),
   })
   .meta({ id: "AlertSecretRotated" });
 
@@ -79,11 +81,11 @@ const ChannelName = z.enum(["mail", "webhook"]);
 
 export const AlertsTested = z
   .object({
-    ok: z.boolean().meta({ description: "There are receivers, and every one of them got it." }),
+    ok: z.boolean().meta({ description: "There are recipients, and all of them received it." }),
     channels: z.array(
       z.object({
         channel: ChannelName,
-        target: z.string().meta({ description: "An address of mail, or the origin of the webhook." }),
+        target: z.string().meta({ description: "An email address, or the origin of the webhook." }),
         ok: z.boolean(),
         detail: z.string(),
       }),
@@ -94,17 +96,17 @@ export const AlertsTested = z
 export const AlertDeliveryView = z
   .object({
     id: z.string(),
-    alert: z.string().meta({ description: "The same for every receiver and every try." }),
+    alert: z.string().meta({ description: "The same for every recipient and every attempt." }),
     type: z.enum(["balance.low", "limit.reached", "credential.refused"]),
     title: z.string(),
     channel: ChannelName,
-    target: z.string().meta({ description: "An address of mail, or the origin of the webhook." }),
+    target: z.string().meta({ description: "An email address, or the origin of the webhook." }),
     state: z.enum(["waiting", "delivered", "failed"]),
     attempts: z.number(),
     last_error: z.string().nullable(),
     created_at: Time,
-    next_attempt_at: Time.nullable().meta({ description: "While it waits." }),
-    finished_at: Time.nullable().meta({ description: "When it was delivered or given up." }),
+    next_attempt_at: Time.nullable().meta({ description: "Set while the delivery is pending." }),
+    finished_at: Time.nullable().meta({ description: "When it was delivered or abandoned." }),
   })
   .meta({ id: "AlertDelivery" });
 
@@ -133,7 +135,7 @@ export const alertDelivery = {
   target: "https://hooks.example.eu",
   state: "waiting",
   attempts: 2,
-  last_error: "it answered 503",
+  last_error: "the receiver responded with 503",
   created_at: AT,
   next_attempt_at: "2026-11-15T09:30:21.000Z",
   finished_at: null,

@@ -6,22 +6,22 @@ const Surfaces = z.enum(["chat", "messages", "responses", "embeddings", "transcr
 export const CaptureOpen = z
   .strictObject({
     minutes: z
-      .int("write a whole number of minutes from 1 to 1440")
-      .min(1, "write a whole number of minutes from 1 to 1440")
-      .max(1440, "write a whole number of minutes from 1 to 1440")
-      .meta({ description: "How long it stays open: 1 minute to 24 hours." }),
+      .int("must be a whole number of minutes from 1 to 1440")
+      .min(1, "must be a whole number of minutes from 1 to 1440")
+      .max(1440, "must be a whole number of minutes from 1 to 1440")
+      .meta({ description: "How long the window stays open: 1 minute to 24 hours." }),
     keys: z
       .array(z.string().min(1).max(128))
       .max(1000)
       .nullish()
-      .meta({ description: "Ids of keys; absent or empty: every key." }),
-    surfaces: z.array(Surfaces).max(7).nullish().meta({ description: "Absent or empty: every surface." }),
+      .meta({ description: "Key ids; absent or empty: all keys." }),
+    surfaces: z.array(Surfaces).max(7).nullish().meta({ description: "Absent or empty: all surfaces." }),
     environment: z.enum(["live", "test"]).nullish().meta({ description: "Absent: both." }),
     retention: Duration.nullish().meta({
-      description: "How long each call is kept after it came: 7d unless said, at most 90d.",
+      description: "Retention of each captured request: 7d by default, at most 90d.",
       example: "7d",
     }),
-    reason: Label(500).nullish().meta({ description: "Why it is opened. It stands in the audit log." }),
+    reason: Label(500).nullish().meta({ description: "Reason, recorded in the audit log." }),
   })
   .meta({ id: "CaptureOpen" });
 
@@ -31,8 +31,8 @@ export const CaptureWindowView = z
     workspace: z.string(),
     state: z.enum(["open", "closed"]),
     opened_at: Time,
-    closes_at: Time.meta({ description: "When it ends by itself." }),
-    closed_at: Time.nullable().meta({ description: "When it was ended before its time; null: it was not." }),
+    closes_at: Time.meta({ description: "When it closes automatically." }),
+    closed_at: Time.nullable().meta({ description: "When it was closed early; null: it was not." }),
     scope: z.object({
       keys: z.array(z.string()).nullable(),
       surfaces: z.array(z.string()).nullable(),
@@ -41,23 +41,26 @@ export const CaptureWindowView = z
     retention: z.string().meta({ example: "7d" }),
     opened_by: z.string(),
     reason: z.string().nullable(),
-    items: z.int().meta({ description: "Calls that were kept in it." }),
-    bytes: z.int().meta({ description: "What they took, sealed." }),
+    items: z.int().meta({ description: "Number of captured requests." }),
+    bytes: z.int().meta({ description: "Their encrypted size in bytes." }),
     skipped: z.int().meta({
       description:
-        "Calls in its scope that were not kept, since the gateway started: it was full, or the store was away.",
+        "Requests in scope that were not captured since the gateway started, because the window was full or the store was unavailable.",
     }),
-    purged_at: Time.nullable().meta({ description: "When its contents were removed before their time." }),
+    purged_at: Time.nullable().meta({ description: "When its content was deleted early." }),
   })
   .meta({ id: "CaptureWindow" });
 
 export const CaptureQuery = PageQuery.extend({
-  workspace: z.string().max(128).optional().meta({ description: "Slug or id; absent: all." }),
+  workspace: z.string().max(128).optional().meta({ description: "Slug or id; absent: all workspaces." }),
 });
 
 export const CaptureClose = z
   .strictObject({
-    purge: z.boolean().nullish().meta({ description: "Also remove what was kept, instead of after its retention." }),
+    purge: z
+      .boolean()
+      .nullish()
+      .meta({ description: "Also delete captured content now, instead of at the end of its retention." }),
   })
   .meta({ id: "CaptureClose" });
 
@@ -65,7 +68,7 @@ export const CaptureClosed = z
   .object({
     data: z.array(CaptureWindowView),
     next: z.null(),
-    purged: z.int().meta({ description: "How many calls were removed." }),
+    purged: z.int().meta({ description: "Number of deleted requests." }),
   })
   .meta({ id: "CaptureClosed" });
 
@@ -77,11 +80,11 @@ export const CapturedView = z
     window: z.string(),
     captured_at: Time,
     expires_at: Time,
-    request: Content.meta({ description: "As it came. Null where the surface takes audio." }),
-    answer: Content.meta({ description: "As the caller saw it; a stream is its events. Null where there is none." }),
+    request: Content.meta({ description: "As received. Null on surfaces with audio input." }),
+    answer: Content.meta({ description: "As sent to the caller; for a stream, its events. Null if there is none." }),
     cut: z
       .array(z.object({ part: z.enum(["request", "answer"]), of_bytes: z.int() }))
-      .meta({ description: "What was too long to be kept whole, and how long it was." }),
+      .meta({ description: "Parts that were truncated, with their original length." }),
   })
   .meta({ id: "Captured" });
 
@@ -95,7 +98,7 @@ export const captureExample = {
   scope: { keys: null, surfaces: ["chat"], environment: null },
   retention: "7d",
   opened_by: "operator",
-  reason: "Answers are cut off, ticket 4711",
+  reason: "Responses are cut off, ticket 4711",
   items: 3,
   bytes: 8_412,
   skipped: 0,

@@ -1,11 +1,17 @@
 import { z } from "zod";
+import { EvidenceStatus } from "./catalogue-detail.ts";
 import { CaptureWindowView } from "./manage-capture.ts";
+import { AttestationView } from "./manage-nodes.ts";
+import { PolicyView } from "./manage-tenancy.ts";
 import { Money, Time, TimeInput } from "./manage-values.ts";
 
 export const EvidenceQuery = z.strictObject({
-  from: TimeInput.optional().meta({ description: "Begin of the period; absent: 30 days before its end." }),
-  to: TimeInput.optional().meta({ description: "End of the period, not part of it; absent: now." }),
-  format: z.enum(["json", "html"]).default("json").meta({ description: "`html` is the same as a page to print." }),
+  from: TimeInput.optional().meta({ description: "Start of the period; default: 30 days before its end." }),
+  to: TimeInput.optional().meta({ description: "End of the period, exclusive; default: now." }),
+  format: z
+    .enum(["json", "html"])
+    .default("json")
+    .meta({ description: "`html` is the same report as a printable page." }),
 });
 
 const amounts = {
@@ -18,20 +24,14 @@ const amounts = {
 
 const Group = z.object({ name: z.string(), ...amounts });
 
-const PolicyShown = z.object({
-  floor: z.string().nullable(),
-  countries: z.array(z.string()).nullable(),
-  zero_data_retention: z.boolean(),
-  no_training: z.boolean(),
-  blocked_providers: z.array(z.string()),
-  allowed_models: z.array(z.string()).nullable(),
-});
-
 const Source = z.object({
+  subject: z.string(),
   claim: z.string(),
+  status: EvidenceStatus,
   url: z.string(),
   kind: z.enum(["primary", "secondary"]),
-  read: z.string().meta({ description: "The day it was read." }),
+  read: z.string().meta({ description: "Date on which it was read." }),
+  missing: z.string().nullable().meta({ description: "What would settle it; null when nothing is missing." }),
   stale: z.boolean().meta({ description: "Read more than 180 days before the catalogue was loaded." }),
 });
 
@@ -39,10 +39,10 @@ const EndpointEvidence = z.object({
   endpoint: z.string(),
   recorded_levels: z
     .array(z.string().nullable())
-    .meta({ description: "The levels it had when it served, as the log has them." }),
+    .meta({ description: "Its levels when it served the requests, from the request log." }),
   in_catalogue: z.boolean(),
   own_node: z.boolean().optional().meta({
-    description: "A machine of the workspace's own: what is said of it is what the workspace declared.",
+    description: "A machine of the workspace; its facts are declared by the workspace.",
   }),
   provider: z.string().optional(),
   operator: z.string().nullable().optional(),
@@ -56,6 +56,9 @@ const EndpointEvidence = z.object({
   zero_data_retention: z.string().optional(),
   trains_on_data: z.string().optional(),
   sources: z.array(Source).optional(),
+  attestations: z.array(AttestationView).optional().meta({
+    description: "Attestations of an own node that were in force in the period, oldest first.",
+  }),
 });
 
 export const EvidenceView = z
@@ -64,24 +67,27 @@ export const EvidenceView = z
     period: z.object({ from: Time, to: Time }),
     generated_at: Time,
     log_begins_at: Time.nullable().meta({
-      description: "The oldest request that the log still has; of what is older nothing can be reported.",
+      description: "Time of the oldest request in the log. Older requests cannot be reported.",
     }),
     totals: z.object({
-      requests: z.int().meta({ description: "All of them, whatever became of them." }),
+      requests: z.int().meta({ description: "All requests, regardless of outcome." }),
       refused_by_policy: z.int(),
-      failed: z.int().meta({ description: "Ended in an error that no policy caused." }),
-      failed_in_part: z.int().meta({ description: "Those of them that an endpoint had begun to serve." }),
+      failed: z.int().meta({ description: "Requests that failed for a reason other than policy." }),
+      failed_in_part: z.int().meta({ description: "Failed requests that an endpoint had begun to serve." }),
       repeated: z.int().meta({
-        description: "Answered before under the same `Idempotency-Key`: no provider was called, and nothing failed.",
+        description: "Already answered under the same `Idempotency-Key`: no provider was called, and nothing failed.",
       }),
       ...amounts,
     }),
-    by_level: z.array(Group).meta({ description: "Live traffic only, like the next two." }),
+    by_level: z.array(Group).meta({ description: "Live traffic only, as in the next two." }),
     by_country: z.array(Group).meta({ description: "By the countries in which a request may have been computed." }),
     by_provider: z.array(Group),
     served: z.array(
       z.object({
-        policy_version: z.int().nullable().meta({ description: "Of the workspace; null: from before they were kept." }),
+        policy_version: z
+          .int()
+          .nullable()
+          .meta({ description: "Of the workspace; null: before versions were recorded." }),
         environment: z.string(),
         provider: z.string().nullable(),
         endpoint: z.string().nullable(),
@@ -100,11 +106,11 @@ export const EvidenceView = z
         version: z.int(),
         in_force_from: Time,
         in_force_until: Time.nullable(),
-        policy: PolicyShown,
-        requests: z.int().meta({ description: "Requests that came while it was in force." }),
+        policy: PolicyView,
+        requests: z.int().meta({ description: "Requests received while it was in force." }),
         excluded: z
           .array(z.object({ rule: z.string(), endpoints: z.int(), providers: z.array(z.string()) }))
-          .meta({ description: "Endpoints of today's catalogue that it keeps out, by the rule that does." }),
+          .meta({ description: "Endpoints of the current catalogue that it excludes, by rule." }),
       }),
     ),
     routers: z.array(
@@ -119,9 +125,9 @@ export const EvidenceView = z
     ),
     evidence: z.array(EndpointEvidence),
     catalogue: z.object({ version: z.string(), built_at: Time }),
-    capture_windows: z.array(CaptureWindowView).meta({ description: "Those that were open in the period." }),
+    capture_windows: z.array(CaptureWindowView).meta({ description: "Windows that were open in the period." }),
     stored_responses: z.object({
-      allowed: z.boolean().meta({ description: "False under a policy of zero data retention." }),
+      allowed: z.boolean().meta({ description: "False if the policy requires zero data retention." }),
       retention: z.string(),
     }),
   })

@@ -8,9 +8,11 @@ export const policy = {
   no_training: true,
   blocked_providers: [],
   allowed_models: null,
+  own_nodes: "subject" as const,
+  test_keys: "any" as const,
 };
 
-export const keyPolicy = { personal_keys: true, approval: false };
+export const keyPolicy = { personal_keys: true, approval: false, ip_allowlist: null };
 
 export const workspace = {
   id: "ws_019a864f0b2c7f3a8e21d04c5b6a7988",
@@ -55,6 +57,7 @@ export const key = {
   policy: null,
   created_at: AT,
   rotated_from: null,
+  purpose: "api" as const,
 };
 
 export const keyListed = { ...key, last_used_at: AT, requests_month: 412, spent_month: "1.204", currency: "EUR" };
@@ -127,6 +130,7 @@ export const request = {
   cost: "0.0000125",
   own_key: false,
   node_id: null,
+  level_attested: false,
   currency: "EUR",
   ttfb_ms: 21,
   total_ms: 24,
@@ -149,6 +153,7 @@ export const request = {
 /** What the detail has beside the row and the decision. */
 export const requestDetail = {
   workspace: "research",
+  omitted: [],
   detail: null,
   client_request_id: null,
   upstream_id: "chatcmpl-8d1f",
@@ -169,6 +174,8 @@ export const requestDetail = {
         no_training: false,
         blocked_providers: [],
         allowed_models: null,
+        own_nodes: "subject",
+        test_keys: "any",
       },
     },
   ],
@@ -236,4 +243,8 @@ export const storedResponse = {
   background: false,
 };
 
-export const doctor = { ok: true, checks: [{ name: "ledger", ok: true, detail: "the books balance" }] };
+export const doctor = {
+  ok: true,
+  warnings: 0,
+  checks: [{ name: "ledger", ok: true, status: "ok" as const, detail: "the ledger balances" }],
+};

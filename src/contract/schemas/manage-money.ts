@@ -15,10 +15,10 @@ export const WalletKind = z.enum([
 
 const Reference = z
   .string()
-  .regex(/^[A-Za-z0-9._:-]{1,128}$/, "write 1 to 128 letters, digits, dots, colons, hyphens or underscores")
-  .meta({ description: "Your own name for it: sent twice, it is booked once.", example: "ticket-4711" });
+  .regex(/^[A-Za-z0-9._:-]{1,128}$/, "must be 1 to 128 letters, digits, dots, colons, hyphens or underscores")
+  .meta({ description: "Idempotency id: the same id is posted only once.", example: "ticket-4711" });
 
-const Reason = Label(500).meta({ description: "Why; it stands in the ledger and in the audit log." });
+const Reason = Label(500).meta({ description: "Reason, recorded in the ledger and in the audit log." });
 
 export const WalletRefund = z
   .strictObject({
@@ -27,11 +27,11 @@ export const WalletRefund = z
       .min(1)
       .max(128)
       .optional()
-      .meta({ description: "Id of a charged request: the money goes back into the wallet." }),
+      .meta({ description: "Id of a charged request to refund to the wallet." }),
     topup: z.string().min(1).max(300).optional().meta({
-      description: "Id of a top-up in the ledger: the money leaves the wallet, back to who paid it.",
+      description: "Id of a top-up in the ledger to refund to its payer; it is debited from the wallet.",
     }),
-    amount: AmountInput.optional().meta({ description: "Absent: all that is left of it." }),
+    amount: AmountInput.optional().meta({ description: "Default: the remaining amount." }),
     reference: Reference,
     reason: Reason,
   })
@@ -39,7 +39,7 @@ export const WalletRefund = z
 
 export const WalletAdjustment = z
   .strictObject({
-    direction: z.enum(["up", "down"]).meta({ description: "Into the wallet, or out of it." }),
+    direction: z.enum(["up", "down"]).meta({ description: "Credit (up) or debit (down) the wallet." }),
     amount: AmountInput,
     reference: Reference,
     reason: Reason,
@@ -49,7 +49,7 @@ export const WalletAdjustment = z
 export const WalletPromotion = z
   .strictObject({
     amount: AmountInput,
-    expires_at: TimeInput.meta({ description: "From this time on, what is unused of it leaves the wallet." }),
+    expires_at: TimeInput.meta({ description: "Expiry time: unused credit leaves the wallet." }),
     reference: Reference,
     note: Label(500).nullish(),
   })
@@ -59,11 +59,11 @@ export const WalletBooked = z
   .object({
     id: z.string().meta({ description: "Id of the ledger transaction." }),
     kind: WalletKind,
-    amount: Money.meta({ description: "What it did to the wallet: negative when money left it." }),
+    amount: Money.meta({ description: "Change of the balance; negative for a debit." }),
     currency: z.string(),
     note: z.string().nullable(),
     created_at: Time,
-    repeated: z.boolean().meta({ description: "True when it was booked by an earlier call." }),
+    repeated: z.boolean().meta({ description: "True if an earlier call posted it." }),
     wallet: WalletView,
   })
   .meta({ id: "WalletBooked" });
@@ -72,13 +72,13 @@ export const PromotionView = z
   .object({
     id: z.string(),
     amount: Money,
-    left: Money.meta({ description: "What is unused of it; requests that run are not taken off." }),
-    expired: Money.meta({ description: "What has left the wallet unused." }),
+    left: Money.meta({ description: "Remaining amount; running requests are not deducted." }),
+    expired: Money.meta({ description: "Amount that expired unused." }),
     currency: z.string(),
     granted_at: Time,
     expires_at: Time,
     state: z.enum(["running", "ending", "ended"]).meta({
-      description: "`ending`: its date has come, and requests that began before it may still be running.",
+      description: "`ending`: it has expired, but requests that started earlier may still be running.",
     }),
   })
   .meta({ id: "Promotion" });
@@ -88,19 +88,15 @@ export const PromotionList = listOf(PromotionView);
 export const OrderCreate = z
   .strictObject({
     amount: AmountInput,
-    currency: z.string().regex(/^[A-Z]{3}$/, "write a currency code such as EUR"),
+    currency: z.string().regex(/^[A-Z]{3}$/, "must be a currency code such as EUR"),
     reference: Reference,
-    adapter: z
-      .string()
-      .max(64)
-      .optional()
-      .meta({ description: "Through what it will be paid. Absent: the only one there is." }),
+    adapter: z.string().max(64).optional().meta({ description: "Payment adapter. Default: the only one configured." }),
   })
   .meta({ id: "PaymentOrderCreate" });
 
 export const OrderView = z
   .object({
-    id: z.string().meta({ description: "What a payment must name to fulfil the order." }),
+    id: z.string().meta({ description: "Reference that a payment must contain to fulfil the order." }),
     adapter: z.string(),
     reference: z.string(),
     amount: Money,
@@ -108,11 +104,11 @@ export const OrderView = z
     state: z.enum(["open", "paid"]),
     created_at: Time,
     paid_at: Time.nullable(),
-    payment: z.string().nullable().meta({ description: "The provider's id of the payment." }),
+    payment: z.string().nullable().meta({ description: "Payment id of the provider." }),
     pay_url: z
       .string()
       .nullable()
-      .meta({ description: "Where an open order is paid, if the operator has set a page." }),
+      .meta({ description: "Checkout URL of an open order, if the operator has configured one." }),
   })
   .meta({ id: "PaymentOrder" });
 
@@ -123,16 +119,16 @@ export const TopUpView = z
       .array(
         z.object({
           adapter: z.string(),
-          has_page: z.boolean().meta({ description: "Orders come with the address on which they are paid." }),
+          has_page: z.boolean().meta({ description: "Orders have a checkout URL." }),
         }),
       )
-      .meta({ description: "Through what orders can be paid; none: only the operator fills the wallet." }),
-    contact: z.string().nullable().meta({ description: "Where to ask the operator, as the operator wrote it." }),
+      .meta({ description: "Payment adapters for orders; empty: only the operator can add funds." }),
+    contact: z.string().nullable().meta({ description: "Contact of the operator, as configured." }),
   })
   .meta({ id: "TopUp" });
 
 export const OrderCreated = OrderView.extend({
-  repeated: z.boolean().meta({ description: "True when an earlier call made this order." }),
+  repeated: z.boolean().meta({ description: "True if an earlier call created this order." }),
 }).meta({ id: "PaymentOrderCreated" });
 
 const EntryFilters = z.strictObject({
@@ -140,9 +136,9 @@ const EntryFilters = z.strictObject({
     .string()
     .max(200)
     .optional()
-    .meta({ description: `One or several of ${WalletKind.options.join(", ")}, separated by commas.` }),
-  since: TimeInput.optional().meta({ description: "From this time on." }),
-  until: TimeInput.optional().meta({ description: "Before this time." }),
+    .meta({ description: `One or more of ${WalletKind.options.join(", ")}, comma-separated.` }),
+  since: TimeInput.optional().meta({ description: "Start, inclusive." }),
+  until: TimeInput.optional().meta({ description: "End, exclusive." }),
 });
 
 export const EntryQuery = PageQuery.extend(EntryFilters.shape);
@@ -154,8 +150,8 @@ export const EntryExportQuery = EntryFilters.extend({
 export const StatementQuery = z.strictObject({
   month: z
     .string()
-    .regex(/^[2-8]\d{3}-(?:0[1-9]|1[0-2])$/, "write a month such as 2026-11")
-    .meta({ description: "A calendar month of UTC.", example: "2026-11" }),
+    .regex(/^[2-8]\d{3}-(?:0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
+    .meta({ description: "Calendar month in UTC.", example: "2026-11" }),
 });
 
 export const StatementView = z
@@ -163,16 +159,16 @@ export const StatementView = z
     workspace: z.string(),
     month: z.string(),
     from: Time,
-    to: Time.meta({ description: "The moment after the month; in a month that is not over, it may still change." }),
+    to: Time.meta({ description: "End of the month, exclusive; the statement of a current month may still change." }),
     currency: z.string(),
     opening_balance: Money,
-    closing_balance: Money.meta({ description: "The opening balance and everything below." }),
+    closing_balance: Money.meta({ description: "The opening balance plus all amounts below." }),
     kinds: z
       .array(z.object({ kind: WalletKind, transactions: z.number(), in: Money, out: Money, net: Money }))
-      .meta({ description: "What the ledger says, by kind." }),
+      .meta({ description: "Ledger totals by kind." }),
     models: z
       .array(z.object({ model: z.string().nullable(), requests: z.number(), cost: Money }))
-      .meta({ description: "Charges by model; they sum to the charges above. Null: the model is not known." }),
+      .meta({ description: "Charges by model; they sum to the charges above. Null: the model is unknown." }),
   })
   .meta({ id: "WalletStatement" });
 
@@ -180,7 +176,7 @@ export const PaymentReceived = z
   .object({
     received: z.literal(true),
     outcome: z.enum(["credited", "taken_back", "repeated", "ignored"]).meta({
-      description: "`repeated`: it was booked before. `ignored`: it is about nothing that moves money here.",
+      description: "`repeated`: it was posted before. `ignored`: the event does not move money here.",
     }),
   })
   .meta({ id: "PaymentReceived" });

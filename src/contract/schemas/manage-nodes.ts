@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Time } from "./manage-values.ts";
+import { Label, Time } from "./manage-values.ts";
 
 const MAPPED_MAX = 200;
 
@@ -7,17 +7,17 @@ const Name = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/,
-    "write 1 to 40 lower-case letters, digits and hyphens, with a letter or digit at both ends",
+    "must be 1 to 40 lowercase letters, digits and hyphens, and begin and end with a letter or digit",
   )
-  .meta({ description: "A part of the ids of its models; it stays.", example: "rack" });
+  .meta({ description: "Part of the ids of its models; cannot be changed.", example: "rack" });
 
 const CountryCode = z
   .string()
-  .regex(/^[A-Za-z]{2}$/, "write a two-letter ISO 3166-1 country code such as DE")
+  .regex(/^[A-Za-z]{2}$/, "must be a two-letter ISO 3166-1 country code such as DE")
   .nullish()
   .meta({
     description:
-      "Where the machine stands, as you declare it (ISO 3166-1 alpha-2). Null: not declared; the node is then kept out wherever a policy names countries.",
+      "Declared location of the machine (ISO 3166-1 alpha-2). It decides the level: in the EEA L1, elsewhere L0. Null: not declared; the node is then unclassified, and a floor or allowed countries exclude it. Another country ends an attestation.",
     example: "DE",
   });
 
@@ -25,29 +25,66 @@ const LocalId = z
   .string()
   .min(1)
   .max(200)
-  .regex(/^[\x21-\x7e]+$/, "write the model's id as the local server lists it");
+  .regex(/^[\x21-\x7e]+$/, "must be the model id as listed by the local server");
 
 const Mapping = z
   .record(LocalId, z.string().min(1).max(200))
-  .refine((mapping) => Object.keys(mapping).length <= MAPPED_MAX, `map at most ${MAPPED_MAX} models`)
+  .refine((mapping) => Object.keys(mapping).length <= MAPPED_MAX, `must have at most ${MAPPED_MAX} models`)
   .meta({
-    description: "Models of the node that also stand behind a catalogue model: local id to catalogue id.",
+    description: "Local models that also serve a catalogue model: local id to catalogue id.",
     example: { "llama3:8b": "meta/llama-3-8b-instruct" },
   });
 
+const SurfaceName = z.enum(["chat", "embeddings"]);
+
+const Surfaces = z
+  .record(LocalId, z.array(SurfaceName).min(1, "must have a surface").max(2))
+  .refine((surfaces) => Object.keys(surfaces).length <= MAPPED_MAX, `must have at most ${MAPPED_MAX} models`)
+  .meta({
+    description: "Surfaces of local models, which replace those that the agent finds: local id to surfaces.",
+    example: { "bge-m3": ["embeddings"] },
+  });
+
 export const NodeCreate = z
-  .strictObject({ name: Name, country: CountryCode, mapping: Mapping.nullish() })
+  .strictObject({ name: Name, country: CountryCode, mapping: Mapping.nullish(), surfaces: Surfaces.nullish() })
   .meta({ id: "NodeCreate" });
 
 export const NodePatch = z
   .strictObject({
     country: CountryCode,
     mapping: Mapping.nullable().optional().meta({ description: "Replaces the whole mapping; null clears it." }),
+    surfaces: Surfaces.nullable()
+      .optional()
+      .meta({ description: "Replaces all surfaces that are set; null: as the agent finds them." }),
   })
-  .meta({ id: "NodeChange", description: "What is not named stays as it is." });
+  .meta({ id: "NodeChange", description: "Omitted fields stay unchanged." });
+
+const AttestedLevel = z.enum(["L2", "L3", "L4"]);
+
+export const NodeAttest = z
+  .strictObject({
+    level: AttestedLevel.meta({ description: "The level that the machine meets, above the level of its country." }),
+    name: Label(100).meta({ description: "The person who vouches for it.", example: "Ada Moreau" }),
+    reason: Label(1000).meta({
+      description: "Why the machine meets the level.",
+      example: "Own hardware in our own building in Paris, operated by our own staff.",
+    }),
+  })
+  .meta({ id: "NodeAttest" });
+
+export const AttestationView = z
+  .object({
+    level: AttestedLevel,
+    name: z.string().meta({ description: "The person who vouches for it." }),
+    reason: z.string(),
+    at: Time.meta({ description: "When it was recorded." }),
+    recorded_by: z.string().meta({ description: "The account that recorded it." }),
+    ended_at: Time.nullable().meta({ description: "Null: in force." }),
+  })
+  .meta({ id: "NodeAttestation", description: "An admin's statement that a node meets a sovereignty level." });
 
 const State = z.enum(["connected", "set_aside", "offline"]).meta({
-  description: "`set_aside`: connected, and not asked for a while, because what it answered was wrong.",
+  description: "`set_aside`: connected, but its circuit is open after implausible responses.",
 });
 
 const NodeErrorView = z.object({ at: Time, message: z.string() });
@@ -57,32 +94,42 @@ export const NodeRow = z
     id: z.string(),
     name: z.string(),
     country: z.string().nullable().meta({ description: "Null: not declared." }),
+    level: z.enum(["UNCLASSIFIED", "L0", "L1", "L2", "L3", "L4"]).meta({
+      description:
+        "Sovereignty level: without a country unclassified, outside the EEA L0, inside it L1, higher by attestation.",
+    }),
+    level_reason: z.string(),
+    attestation: AttestationView.nullable().meta({ description: "The attestation in force; null: none." }),
     state: State,
     created_at: Time,
     created_by: z.string(),
-    last_seen_at: Time.nullable().meta({ description: "Null: it never connected." }),
+    last_seen_at: Time.nullable().meta({ description: "Null: it has never connected." }),
     connected_at: Time.nullable().meta({ description: "Null: it is not connected." }),
     instance: z.string().nullable().meta({
-      description:
-        "The instance of the gateway that holds its connection. Requests that reach another one go through it.",
+      description: "The gateway instance that holds the connection. Other instances forward requests to it.",
     }),
-    address: z.string().nullable().meta({ description: "Where it connects from." }),
-    agent: z.string().nullable().meta({ description: "Version of the agent." }),
-    server: z.string().nullable().meta({ description: "What the local server calls itself." }),
-    models: z.array(z.string()).meta({ description: "Ids of its models, as the local server lists them." }),
-    running: z.int().meta({ description: "Requests it serves now." }),
-    capacity: z.int().nullable().meta({ description: "Requests it takes at once." }),
-    latency_ms: z.number().nullable().meta({ description: "Time of the last round trip through the tunnel." }),
+    address: z.string().nullable().meta({ description: "IP address of the node." }),
+    agent: z.string().nullable().meta({ description: "Version of the node agent." }),
+    agent_update: z.string().nullable().meta({
+      description:
+        "The version to install when the agent's differs from the gateway's: `GET /node/agent.mjs` serves it. Null: no difference, or not connected.",
+    }),
+    server: z.string().nullable().meta({ description: "Name of the local server." }),
+    models: z.array(z.string()).meta({ description: "Model ids as listed by the local server." }),
+    running: z.int().meta({ description: "Requests in progress." }),
+    capacity: z.int().nullable().meta({ description: "Maximum concurrent requests." }),
+    latency_ms: z.number().nullable().meta({ description: "Latest round-trip time through the tunnel." }),
     set_aside: z.object({ until: Time, reason: z.string() }).nullable(),
     last_error: NodeErrorView.nullable(),
   })
-  .meta({ id: "Node", description: "A machine of the workspace's own, and how it is now; never its token." });
+  .meta({ id: "Node", description: "A machine of the workspace and its current state, without its token." });
 
 const Served = z.object({
-  id: z.string().meta({ description: "As the local server lists it." }),
-  model: z.string().meta({ description: "The id it is called by." }),
-  mapped_to: z.string().nullable().meta({ description: "The catalogue model it also stands behind." }),
-  surfaces: z.array(z.enum(["chat", "embeddings"])),
+  id: z.string().meta({ description: "Model id as listed by the local server." }),
+  model: z.string().meta({ description: "Model id for callers." }),
+  mapped_to: z.string().nullable().meta({ description: "The catalogue model it also serves." }),
+  surfaces: z.array(SurfaceName).meta({ description: "Surfaces in effect." }),
+  announced_surfaces: z.array(SurfaceName).meta({ description: "Surfaces that the agent found." }),
   context_tokens: z.int().nullable(),
   max_output_tokens: z.int().nullable(),
   tools: z.boolean().nullable(),
@@ -92,21 +139,35 @@ const Served = z.object({
 
 export const NodeView = NodeRow.extend({
   mapping: z.record(z.string(), z.string()),
-  served: z.array(Served).meta({ description: "Its models in detail, while it is connected." }),
+  surfaces: z.record(z.string(), z.array(SurfaceName)).meta({ description: "Surfaces that are set, by local id." }),
+  attestations: z.array(AttestationView).meta({ description: "The last 50, oldest first." }),
+  served: z.array(Served).meta({ description: "Model details, while the node is connected." }),
 }).meta({ id: "NodeDetail", description: "A node with its models." });
 
 export const NodeIssued = NodeView.extend({
-  token: z.string().meta({ description: "What it connects with. Shown in this answer and never again." }),
-}).meta({ id: "NodeIssued", description: "A node with its new token, which is shown once." });
+  token: z.string().meta({ description: "Token for the node agent. Returned only in this response." }),
+}).meta({ id: "NodeIssued", description: "A node with its new token, which is shown only once." });
 
 export const NodeRemoved = z.object({ id: z.string(), name: z.string(), removed: z.literal(true) }).meta({
   id: "NodeRemoved",
 });
 
+const attestation = {
+  level: "L3" as const,
+  name: "Ada Moreau",
+  reason: "Own hardware in our own building in Paris, operated by our own staff.",
+  at: "2026-11-15T09:40:00.000Z",
+  recorded_by: "ada@example.eu",
+  ended_at: null,
+};
+
 const row = {
   id: "node_019a8c5e7d7a7c2b8f2e5a1b3c4d5e6f",
   name: "rack",
-  country: "DE",
+  country: "FR",
+  level: "L3" as const,
+  level_reason: `attested by ${attestation.name} on 2026-11-15: ${attestation.reason}`,
+  attestation,
   state: "connected" as const,
   created_at: "2026-11-15T09:30:00.000Z",
   created_by: "ada@example.eu",
@@ -115,6 +176,7 @@ const row = {
   instance: "ins_Wm9vbS1hLWJpdA",
   address: "203.0.113.7",
   agent: "0.1.0",
+  agent_update: null,
   server: "vLLM",
   models: ["llama3:8b"],
   running: 1,
@@ -127,12 +189,15 @@ const row = {
 const view = {
   ...row,
   mapping: { "llama3:8b": "meta/llama-3-8b-instruct" },
+  surfaces: {},
+  attestations: [attestation],
   served: [
     {
       id: "llama3:8b",
       model: "node/rack/llama3:8b",
       mapped_to: "meta/llama-3-8b-instruct",
       surfaces: ["chat" as const],
+      announced_surfaces: ["chat" as const],
       context_tokens: 8192,
       max_output_tokens: null,
       tools: true,
@@ -142,4 +207,4 @@ const view = {
   ],
 };
 
-export const nodeExamples = { row, view };
+export const nodeExamples = { row, view, attestation };

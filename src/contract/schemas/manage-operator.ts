@@ -8,7 +8,7 @@ const Spread = z.object({ p50_ms: Milliseconds, p95_ms: Milliseconds });
 
 const EndpointState = z.enum(["in", "aside", "probe", "not_connected", "retired"]).meta({
   description:
-    "`in`: circuit closed. `aside`: circuit open after repeated failures, here or on another instance; tried last. `probe`: its time aside is over, and one request finds out. `not_connected`: the operator has no credential for its provider.",
+    "`in`: circuit closed. `aside`: circuit open after repeated failures, on this or another instance; tried last. `probe`: circuit half-open, the next request probes it. `not_connected`: the operator has no credential for its provider.",
 });
 
 const EndpointHealth = z
@@ -20,51 +20,101 @@ const EndpointHealth = z
     surfaces: z.array(z.string()),
     state: EndpointState,
     aside_until: Time.nullable().meta({ description: "When the next probe is due; null: the circuit is closed." }),
-    failures_in_a_row: z.number().int().meta({ description: "Seen by this instance, like all counts here." }),
-    in_flight: z.number().int().meta({ description: "Requests at it now, with the operator's credential." }),
-    served: z.number().int().meta({ description: "Attempts that were answered since the gateway started." }),
-    failed: z.number().int().meta({ description: "Attempts that failed by its fault since the gateway started." }),
-    times_aside: z.number().int().meta({ description: "How often this instance set it aside since it started." }),
+    failures_in_a_row: z.number().int().meta({ description: "As seen by this instance, like all counts here." }),
+    in_flight: z.number().int().meta({ description: "Requests in progress with the operator's credential." }),
+    served: z.number().int().meta({ description: "Successful attempts since the gateway started." }),
+    failed: z
+      .number()
+      .int()
+      .meta({ description: "Attempts that failed because of the endpoint since the gateway started." }),
+    times_aside: z.number().int().meta({ description: "How often this instance opened its circuit since it started." }),
     last_failed_at: Time.nullable(),
-    answers: z.number().int().meta({ description: "Answers that the times below are measured from: the last ones." }),
-    total: Spread.nullable().meta({ description: "How long whole answers took; null: none was measured." }),
-    first_byte: Spread.nullable().meta({ description: "How long streams took to begin; null: none was measured." }),
+    answers: z
+      .number()
+      .int()
+      .meta({ description: "Number of recent responses that the latencies below are based on." }),
+    total: Spread.nullable().meta({ description: "Duration of complete responses; null: not measured." }),
+    first_byte: Spread.nullable().meta({ description: "Time to first byte of streams; null: not measured." }),
     expected: z
       .object({ first_byte_ms: Milliseconds, per_token_ms: Milliseconds })
       .nullable()
-      .meta({ description: "What requests are planned by: a decayed average of the last day, of all instances." }),
+      .meta({ description: "The routing estimate: a decayed average over the last day, of all instances." }),
   })
   .meta({ id: "EndpointHealth" });
 
 export const EndpointQuery = z.strictObject({
-  provider: z.string().max(128).optional().meta({ description: "Of one provider." }),
-  model: z.string().max(MODEL_NAME_CHARS_MAX).optional().meta({ description: "Of one model." }),
+  provider: z.string().max(128).optional().meta({ description: "Only this provider." }),
+  model: z.string().max(MODEL_NAME_CHARS_MAX).optional().meta({ description: "Only this model." }),
   state: EndpointState.optional(),
   used: z
-    .enum(["true", "false"], { error: "write true or false" })
+    .enum(["true", "false"], { error: "must be true or false" })
     .optional()
     .meta({ description: "true: only endpoints called since the gateway started." }),
 });
 
 export const EndpointList = z
   .object({
-    data: z.array(EndpointHealth).meta({ description: "By id." }),
+    data: z.array(EndpointHealth).meta({ description: "Sorted by id." }),
     next: z.null(),
-    at: Time.meta({ description: "When this was read." }),
+    at: Time.meta({ description: "Time of the snapshot." }),
   })
   .meta({ id: "EndpointHealthList" });
+
+const Measurement = z
+  .object({
+    endpoint: z.string(),
+    provider: z.string(),
+    region: z.string(),
+    attempts: z.int().meta({ description: "Attempts that the endpoint answered or failed, since the start." }),
+    uptime: z.number().nullable().meta({
+      description: "Share of attempts without a failure of the endpoint, 0 to 1; null without attempts.",
+    }),
+    samples: z.int().meta({ description: "Responses that latency and time to first byte are measured from." }),
+    latency: Spread.nullable().meta({ description: "Total time of a response." }),
+    first_byte: Spread.nullable().meta({ description: "Time to first byte of streamed responses." }),
+    tokens_per_second: z.number().nullable().meta({
+      description: "Output tokens per second: a decayed average of the last 24 hours, of all instances.",
+    }),
+  })
+  .meta({ id: "EndpointMeasurement" });
+
+export const MeasurementQuery = z.strictObject({
+  model: z.string().max(MODEL_NAME_CHARS_MAX).optional().meta({ description: "Of one model." }),
+  provider: z.string().max(128).optional().meta({ description: "Of one provider." }),
+});
+
+export const MeasurementList = z
+  .object({
+    data: z.array(Measurement).meta({ description: "Endpoints with measurements, by id." }),
+    next: z.null(),
+    since: Time.meta({ description: "Start of the window: when this instance started to count." }),
+    at: Time.meta({ description: "End of the window." }),
+  })
+  .meta({ id: "EndpointMeasurementList" });
+
+export const measurementExample: z.infer<typeof Measurement> = {
+  endpoint: "scaleway:fr-par:mistral/mistral-small-2506",
+  provider: "scaleway",
+  region: "fr-par",
+  attempts: 812,
+  uptime: 0.9988,
+  samples: 128,
+  latency: { p50_ms: 640.2, p95_ms: 1510.9 },
+  first_byte: { p50_ms: 180.4, p95_ms: 420 },
+  tokens_per_second: 92.6,
+};
 
 const SettingView = z
   .object({
     name: z.string(),
-    value: z.string().nullable().meta({ description: "As it is in force; null: nothing, or it is a secret." }),
-    secret: z.boolean().meta({ description: "Its value is never shown." }),
-    set: z.boolean().meta({ description: "It has a value." }),
+    value: z.string().nullable().meta({ description: "Effective value; null: not set, or a secret." }),
+    secret: z.boolean().meta({ description: "Secret: the value is never shown." }),
+    set: z.boolean().meta({ description: "Whether it is set." }),
     source: z.enum(["default", "environment", "file"]).meta({
-      description: "Where it comes from: `file` is the file that `<NAME>_FILE` names.",
+      description: "Source of the value: `file` is the file named by `<NAME>_FILE`.",
     }),
-    default: z.string().nullable().meta({ description: "What holds without it." }),
-    says: z.string().meta({ description: "What it does." }),
+    default: z.string().nullable().meta({ description: "Default value." }),
+    says: z.string().meta({ description: "Description." }),
   })
   .meta({ id: "SettingInForce" });
 
@@ -74,7 +124,7 @@ export const SettingList = z
     next: z.null(),
     warnings: z
       .array(z.string())
-      .meta({ description: "Variables that look like settings and are none, and settings that should be others." }),
+      .meta({ description: "Unknown variables that look like settings, and settings with questionable values." }),
     version: z.string(),
     started_at: Time,
   })
@@ -88,18 +138,18 @@ const WorkspaceSummary = z
     currency: z.string(),
     created_at: Time,
     balance: Money,
-    held: Money.meta({ description: "Reserved by requests that run now." }),
-    spent_this_month: Money.meta({ description: "Since the first of the month, UTC." }),
-    margin: z.string().nullable().meta({ description: "Its own share on top of prices; null: the usual one." }),
+    held: Money.meta({ description: "Held for running requests." }),
+    spent_this_month: Money.meta({ description: "Since the first day of the month, in UTC." }),
+    margin: z.string().nullable().meta({ description: "Its own margin on prices; null: the default." }),
     members: z.number().int(),
-    owners: z.array(z.string()).meta({ description: "Their e-mail addresses." }),
-    keys: z.number().int().meta({ description: "Keys that work." }),
+    owners: z.array(z.string()).meta({ description: "Their email addresses." }),
+    keys: z.number().int().meta({ description: "Active keys." }),
     last_request_at: Time.nullable(),
   })
   .meta({ id: "WorkspaceSummary" });
 
 export const SummaryQuery = PageQuery.extend({
-  search: z.string().trim().max(128).optional().meta({ description: "A part of the slug, name or id." }),
+  search: z.string().trim().max(128).optional().meta({ description: "Part of the slug, name or id." }),
 });
 
 export const SummaryList = listOf(WorkspaceSummary);
@@ -131,7 +181,7 @@ export const settingExample = {
   set: true,
   source: "environment",
   default: "300",
-  says: "Requests a minute of a live key without an override.",
+  says: "Requests per minute of a live key without its own limit.",
 } as const;
 
 export const summaryExample = {

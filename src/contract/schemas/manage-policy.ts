@@ -8,7 +8,7 @@ const Scope = z.enum(["callable", "catalogue"]);
 export const PolicyPreviewQuery = z.strictObject({
   scope: Scope.default("callable").meta({
     description:
-      "`callable`: what this workspace could call now, with the operator's credentials and its own keys. `catalogue`: every model, whether or not its providers are connected.",
+      "`callable`: models this workspace can call now, with the operator's credentials and its own keys. `catalogue`: every model, whether or not its providers are connected.",
   }),
 });
 
@@ -19,6 +19,8 @@ const RuleName = z.enum([
   "no_training",
   "blocked_providers",
   "allowed_models",
+  "own_nodes",
+  "test_keys",
 ]);
 
 const Size = z.object({ models: z.number(), endpoints: z.number() });
@@ -27,53 +29,54 @@ const JudgedEndpoint = z.object({
   id: z.string(),
   provider: z.string(),
   level: z.union([LevelName, z.literal("UNCLASSIFIED")]),
-  countries: z.array(z.string()).meta({ description: "Where it computes; empty when not known." }),
-  before: z.boolean().meta({ description: "The policy in force lets it through." }),
-  after: z.boolean().meta({ description: "This policy lets it through." }),
-  rule: RuleName.nullable().meta({ description: "The first rule of this policy that keeps it out." }),
+  countries: z.array(z.string()).meta({ description: "Compute countries; empty if unknown." }),
+  before: z.boolean().meta({ description: "Allowed by the current policy." }),
+  after: z.boolean().meta({ description: "Allowed by this policy." }),
+  rule: RuleName.nullable().meta({ description: "The first rule of this policy that excludes it." }),
   reason: z.string().nullable(),
 });
 
 const JudgedModel = z.object({
   id: z.string(),
   name: z.string(),
+  callable: z.boolean().meta({ description: "A connected provider, an own key or a node serves it." }),
   fate: z.enum(["stays", "gained", "lost", "out"]).meta({
-    description: "Reached under both policies, only under this one, only under the one in force, or under neither.",
+    description: "Allowed by both policies, only by this one, only by the current one, or by neither.",
   }),
-  requests: z.number().meta({ description: "That it served in the last 30 days, of those the caller may see." }),
+  requests: z.number().meta({ description: "Requests it served in the last 30 days, of those visible to the caller." }),
   endpoints: z.array(JudgedEndpoint),
 });
 
 export const PolicyPreview = z
   .object({
-    policy: PolicyView.meta({ description: "As it would be." }),
+    policy: PolicyView.meta({ description: "The policy after the change." }),
     scope: Scope,
-    all: Size.meta({ description: "What is looked at." }),
-    before: Size.meta({ description: "What the policy in force lets through." }),
-    after: Size.meta({ description: "What this policy lets through." }),
+    all: Size.meta({ description: "Models and endpoints in scope." }),
+    before: Size.meta({ description: "Allowed by the current policy." }),
+    after: Size.meta({ description: "Allowed by this policy." }),
     callable: Size.meta({
-      description: "What this policy lets through of what can be called now, whatever the scope.",
+      description: "Callable now and allowed by this policy, regardless of the scope.",
     }),
-    gained: z.array(z.string()).meta({ description: "Models that only this policy reaches." }),
-    lost: z.array(z.string()).meta({ description: "Models that only the policy in force reaches." }),
+    gained: z.array(z.string()).meta({ description: "Models that only this policy allows." }),
+    lost: z.array(z.string()).meta({ description: "Models that only the current policy allows." }),
     lost_in_use: z.array(z.object({ model: z.string(), requests: z.number() })).meta({
       description:
-        "Models that served requests in the last 30 days and could not be called any more, whatever the scope; the busiest first.",
+        "Models that served requests in the last 30 days and could no longer be called, regardless of the scope; most used first.",
     }),
     used_since: Time,
     rules: z
       .array(
         z.object({
           rule: RuleName,
-          code: z.string().meta({ description: "What a request is refused with when nothing else is left." }),
+          code: z.string().meta({ description: "Error code of a request with no endpoint left." }),
           out: Size.meta({
-            description: "Endpoints that fall by this rule first; models that have nothing left and fell by it.",
+            description: "Endpoints excluded by this rule first, and models left without an endpoint because of it.",
           }),
-          back: Size.meta({ description: "What would be there again if this rule alone were lifted." }),
+          back: Size.meta({ description: "Endpoints and models that would be allowed again without this rule." }),
         }),
       )
-      .meta({ description: "Rules that keep something out, the one that keeps out most first." }),
-    models: z.array(JudgedModel).meta({ description: "By id." }),
+      .meta({ description: "Rules that exclude endpoints, the most restrictive first." }),
+    models: z.array(JudgedModel).meta({ description: "Sorted by id." }),
   })
   .meta({ id: "PolicyPreview" });
 
@@ -81,7 +84,7 @@ export const PolicyVersionView = z
   .object({
     version: z.number(),
     created_at: Time,
-    by: z.string().nullable().meta({ description: "Who made it; null: not known any more." }),
+    by: z.string().nullable().meta({ description: "Author; null: no longer known." }),
     policy: PolicyView,
   })
   .meta({ id: "PolicyVersion" });
@@ -93,6 +96,8 @@ const policy = {
   no_training: true,
   blocked_providers: [],
   allowed_models: null,
+  own_nodes: "subject",
+  test_keys: "any",
 } as const;
 
 export const policyVersion = { version: 2, created_at: "2026-11-15T09:30:00.000Z", by: "ada@example.eu", policy };
@@ -120,6 +125,7 @@ export const policyPreview = {
     {
       id: "sandbox/chat",
       name: "Sandbox chat",
+      callable: true,
       fate: "stays",
       requests: 12,
       endpoints: [

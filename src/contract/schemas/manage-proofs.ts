@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { listOf, PageQuery, Time } from "./manage-values.ts";
 
-const Surface = z.enum(["decisions", "speech"], { error: "write decisions or speech" });
-const Result = z.enum(["proven", "failed"], { error: "write proven or failed" });
+const Surface = z.enum(["decisions", "speech"], { error: "must be decisions or speech" });
+const Result = z.enum(["proven", "failed"], { error: "must be proven or failed" });
 const EndpointId = z
   .string()
   .min(1)
   .max(300)
-  .meta({ description: "As in the catalogue: provider, region and model.", example: "openai:us:openai/gpt-6-luna" });
+  .meta({ description: "Catalogue id: provider, region and model.", example: "openai:us:openai/gpt-6-luna" });
 const Tokens = z.number().int().nullable();
 
 const Proof = z
@@ -18,12 +18,12 @@ const Proof = z
     surface: Surface,
     at: Time,
     result: Result,
-    reason: z.string().meta({ description: "The outcome, without any content of the response." }),
-    cause: z.enum(["start", "schedule", "operator"]).meta({ description: "What it was made for." }),
+    reason: z.string().meta({ description: "The outcome, without content of the response." }),
+    cause: z.enum(["start", "schedule", "operator"]).meta({ description: "What triggered the proof." }),
     duration_ms: z.number().int(),
-    input_tokens: Tokens.meta({ description: "As the provider told; null: it told none." }),
+    input_tokens: Tokens.meta({ description: "As reported by the provider; null: not reported." }),
     output_tokens: Tokens,
-    audio_seconds: z.number().nullable().meta({ description: "How long the audio lasts that came back." }),
+    audio_seconds: z.number().nullable().meta({ description: "Duration of the returned audio." }),
   })
   .meta({ id: "Proof" });
 
@@ -37,14 +37,14 @@ export const ProofList = listOf(Proof);
 
 export const ProbeRun = z
   .strictObject({
-    endpoint: EndpointId.optional().meta({ description: "Absent: every endpoint that can be asked." }),
-    surface: Surface.optional().meta({ description: "Absent: every surface that the endpoint serves." }),
+    endpoint: EndpointId.optional().meta({ description: "Default: every endpoint that can be probed." }),
+    surface: Surface.optional().meta({ description: "Default: every surface of the endpoint." }),
   })
   .meta({ id: "ProbeRun" });
 
 export const ProbesMade = z
   .object({
-    ok: z.boolean().meta({ description: "Every proof succeeded." }),
+    ok: z.boolean().meta({ description: "True if every proof succeeded." }),
     data: z.array(Proof),
   })
   .meta({ id: "ProbesMade" });
@@ -55,14 +55,14 @@ const Standing = z
     provider: z.string(),
     model: z.string(),
     surface: Surface,
-    proven: z.boolean().meta({ description: "Served on the surface." }),
+    proven: z.boolean().meta({ description: "Whether the endpoint is used on the surface." }),
     images: z.boolean().nullable().meta({
       description:
         "Whether images are sent to it: the probe distinguished them. Null: the catalogue lists no image input.",
     }),
     proven_at: Time.nullable().meta({ description: "The last proof that succeeded." }),
-    expires_at: Time.nullable().meta({ description: "When that proof is too old." }),
-    failures: z.number().int().meta({ description: "Failed proofs in a row since." }),
+    expires_at: Time.nullable().meta({ description: "When that proof expires." }),
+    failures: z.number().int().meta({ description: "Consecutive failed proofs since then." }),
     last: z.object({ at: Time, result: Result, reason: z.string() }).nullable(),
   })
   .meta({ id: "ProofStanding" });
@@ -76,7 +76,7 @@ export const proofExample = {
   surface: "decisions",
   at: "2026-11-15T09:30:00.000Z",
   result: "proven",
-  reason: "it gives yes 0.97 where that is right, and 0.03 where it is wrong",
+  reason: "probability of yes: 0.97 if correct, 0.03 if incorrect",
   cause: "schedule",
   duration_ms: 41,
   input_tokens: 96,

@@ -2,25 +2,21 @@ import { z } from "zod";
 import { Time } from "./manage-values.ts";
 
 const Use = z.enum(["first", "only", "fallback"]).meta({
-  description:
-    "When the key is used at its provider: before the platform's credential, instead of it, or after everything of the platform's has failed.",
+  description: "When the key is used: before the platform's credential, instead of it, or after it has failed.",
 });
 
 export const PlatformKeyPut = z
   .strictObject({
     key: z.string().min(1).max(32_768).meta({
       description:
-        "The key itself; a key pair of AWS as JSON (`access_key_id`, `secret_access_key`, `session_token`); or the key file of a Google service account. Never shown again.",
+        "The key; an AWS key pair as JSON (`access_key_id`, `secret_access_key`, `session_token`); or the key file of a Google service account. Never shown again.",
     }),
-    skip_test: z
-      .boolean()
-      .nullish()
-      .meta({ description: "Keep the key without asking the provider whether it accepts it." }),
+    skip_test: z.boolean().nullish().meta({ description: "Store the key without testing it at the provider." }),
   })
   .meta({ id: "ProviderPut" });
 
 export const OwnKeyPut = PlatformKeyPut.extend({
-  use: Use.nullish().meta({ description: "Default: what it was before, else `first`." }),
+  use: Use.nullish().meta({ description: "Default: the previous value, else `first`." }),
 }).meta({ id: "OwnKeyPut" });
 
 export const OwnKeyPatch = z.strictObject({ use: Use }).meta({ id: "OwnKeyChange" });
@@ -30,20 +26,20 @@ export const OwnKeyView = z
     provider: z.string(),
     kind: z.enum(["key", "aws", "google"]).meta({ description: "A plain key, a key pair, a service account." }),
     use: Use,
-    hint: z.string().nullable().meta({ description: "Its last four characters; null when it is short." }),
-    fingerprint: z.string().meta({ description: "The beginning of its SHA-256: tells two keys apart." }),
+    hint: z.string().nullable().meta({ description: "Its last four characters; null for a short key." }),
+    fingerprint: z.string().meta({ description: "The first characters of its SHA-256, to compare keys." }),
     created_at: Time,
     changed_at: Time,
     changed_by: z.string(),
     result: z
       .enum(["accepted", "refused", "untried"])
-      .meta({ description: "What the provider said when the key was last tried." }),
+      .meta({ description: "The provider's response when the key was last tested." }),
     tested_at: Time.nullable(),
     set_aside: z
       .array(z.string())
-      .meta({ description: "Endpoints that are tried last now, because calls with this key failed there." }),
+      .meta({ description: "Endpoints with an open circuit for this key, which are tried last." }),
   })
-  .meta({ id: "OwnKey", description: "What is shown of a workspace's own key at a provider; never the key." });
+  .meta({ id: "OwnKey", description: "A workspace's own provider key, without the secret." });
 
 export const OwnKeyRemoved = z
   .object({ provider: z.string(), workspace: z.string(), removed: z.boolean() })
@@ -59,23 +55,21 @@ export const PlatformKeyView = OwnKeyView.pick({
   changed_by: true,
 })
   .extend({
-    in_use: z.boolean().meta({ description: "Requests are made with it." }),
-    overridden_by: z
-      .string()
-      .nullable()
-      .meta({ description: "The setting that wins over it: without that, and after a start, it is used. Null: none." }),
+    in_use: z.boolean().meta({ description: "Whether requests use it." }),
+    overridden_by: z.string().nullable().meta({
+      description: "The setting that overrides it; remove the setting and restart to use the key. Null: none.",
+    }),
   })
   .meta({
     id: "ProviderCredential",
-    description:
-      "What is shown of the platform's own credential at a provider that is kept in the store; never the key.",
+    description: "The platform's stored provider credential, without the secret.",
   });
 
 export const PlatformKeyRemoved = z
   .object({
     provider: z.string(),
     removed: z.boolean(),
-    connected: z.boolean().meta({ description: "A setting connects the provider all the same." }),
+    connected: z.boolean().meta({ description: "A setting still connects the provider." }),
   })
   .meta({ id: "ProviderRemoved" });
 
@@ -85,7 +79,7 @@ export const ProviderTest = z
       .string()
       .max(128)
       .nullish()
-      .meta({ description: "Slug or id: its own key is tried; absent: the operator's credential." }),
+      .meta({ description: "Slug or id: tests the workspace's own key. Default: the operator's credential." }),
   })
   .meta({ id: "ProviderTest" });
 
@@ -94,7 +88,7 @@ export const ProviderTested = z
     ok: z.boolean(),
     provider: z.string(),
     result: z.enum(["accepted", "refused", "unclear"]),
-    status: z.number().nullable().meta({ description: "What the provider answered with." }),
+    status: z.number().nullable().meta({ description: "HTTP status of the provider." }),
     detail: z.string(),
   })
   .meta({ id: "ProviderTested" });
@@ -104,7 +98,7 @@ export const ProviderQuery = z.object({
     .string()
     .max(128)
     .optional()
-    .meta({ description: "Slug or id: `own_key` then says how its own key is used." }),
+    .meta({ description: "Slug or id: `own_key` then shows how its own key is used." }),
 });
 
 export const ownKey = {

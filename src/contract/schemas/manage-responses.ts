@@ -10,12 +10,15 @@ const StoredResponseView = z
     model: z.string(),
     background: z.boolean(),
   })
-  .meta({ id: "StoredResponse", description: "That it is there; what is in it is shown to its workspace only." });
+  .meta({
+    id: "StoredResponse",
+    description: "Metadata of the response; its content is visible to its workspace only.",
+  });
 
 export const StoredResponseList = listOf(StoredResponseView).extend({
-  used_bytes: z.int().meta({ description: "What all stored responses of the workspace take, with their events." }),
-  max_bytes: z.int().meta({ description: "What they may take." }),
-  retention: Duration.meta({ description: "How long each is kept, as the operator set it." }),
+  used_bytes: z.int().meta({ description: "Total size of the workspace's stored responses, including events." }),
+  max_bytes: z.int().meta({ description: "Maximum total size." }),
+  retention: Duration.meta({ description: "Retention of each response, as set by the operator." }),
 });
 
 export const StoredResponseDeleted = z
@@ -23,5 +26,5 @@ export const StoredResponseDeleted = z
   .meta({ id: "StoredResponseDeleted" });
 
 export const ResponsesPurged = z
-  .object({ workspace: z.string(), deleted: z.int().meta({ description: "How many there were." }) })
+  .object({ workspace: z.string(), deleted: z.int().meta({ description: "Number of deleted responses." }) })
   .meta({ id: "ResponsesPurged" });

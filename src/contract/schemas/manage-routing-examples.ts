@@ -25,7 +25,7 @@ export const explained = {
   surface: "chat",
   currency: "EUR",
   refusal: null,
-  route_reason: "sandbox-de de (L2): best score of quality, cost and latency of 1 eligible; policy kept out 1",
+  route_reason: "sandbox-de de (L2): best score of quality, cost and latency (1 eligible, 1 excluded by policy)",
   router: { slug: "cheap", version: 2 },
   nodes: null,
   expected: {
@@ -69,6 +69,8 @@ export const explained = {
     no_training: true,
     blocked_providers: [],
     allowed_models: null,
+    own_nodes: "subject" as const,
+    test_keys: "any" as const,
   },
   rules: [
     { rule: "floor", value: "L2", from: ["router"] },
@@ -91,7 +93,7 @@ export const replay = {
   more: false,
   compared: 1000,
   moved: 412,
-  left_out: [{ reason: "it was not answered, so there are no token counts", requests: 40 }],
+  left_out: [{ reason: "not served, so there are no token counts", requests: 40 }],
   happened,
   replayed,
   latency_requests: 1000,
@@ -101,5 +103,5 @@ export const replay = {
     { level: "L0", happened: 412, replayed: 0 },
     { level: "L2", happened: 588, replayed: 1000 },
   ],
-  notes: ["Quality is the catalogue's score of the model, not a measurement of these answers."],
+  notes: ["Quality is the catalogue's score of the model, not a measurement of these responses."],
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Label, Time, TimeInput } from "./manage-values.ts";
 
-const Access = z.enum(["read", "write"]).meta({ description: "Only look, or do what an admin may." });
+const Access = z.enum(["read", "write"]).meta({ description: "Read-only access, or the permissions of an admin." });
 
 export const TokenView = z
   .object({
@@ -12,7 +12,7 @@ export const TokenView = z
     created_by: z.string(),
     expires_at: Time.nullable(),
   })
-  .meta({ id: "ManagementToken", description: "What is shown of a management token; never the token." });
+  .meta({ id: "ManagementToken", description: "A management token, without the secret." });
 
 export const TokenCreate = z
   .strictObject({
@@ -23,8 +23,8 @@ export const TokenCreate = z
   .meta({ id: "ManagementTokenCreate" });
 
 export const TokenIssued = TokenView.extend({
-  token: z.string().meta({ description: "Shown in this answer and never again." }),
-}).meta({ id: "ManagementTokenIssued", description: "A new management token, shown once." });
+  token: z.string().meta({ description: "Returned only in this response." }),
+}).meta({ id: "ManagementTokenIssued", description: "A new management token, shown only once." });
 
 export const TokenRemoved = z
   .object({ id: z.string(), removed: z.literal(true) })

@@ -90,7 +90,7 @@ describe("/messages", () => {
     open(assistant(1)),
     word(assistant(2, "id")),
     word(assistant(2, "name")),
-    ["messages.1.content.2.input", [{ a: 1 }], [undefined, null, "a"]],
+    ["messages.1.content.2.input", [{ a: 1 }, "a", [1]], [undefined, null]],
     maybeList("tools", tool, 0, 512),
     ["tools.0.type", [...NOT_SENT, "custom", "other"], []],
     ["tools.0.name", ["f", chars(128), "a.b-C_9"], [undefined, "", chars(129), "a b"]],

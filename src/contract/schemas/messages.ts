@@ -20,7 +20,7 @@ const otherThan = (known: readonly string[]) =>
     // Told at once: a known kind of the wrong shape is judged by its own schema, not by this one.
     type: z
       .string()
-      .refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true })
+      .refine((type) => !known.includes(type), { error: "has an invalid format", abort: true })
       .meta({ not: { enum: known } }),
   });
 
@@ -74,7 +74,8 @@ const toolUseBlock = z.looseObject({
   type: z.literal("tool_use"),
   id: z.string().min(1),
   name: z.string().min(1),
-  input: z.record(z.string(), z.unknown()),
+  // Arguments that the model wrote malformed are text.
+  input: z.union([z.record(z.string(), z.unknown()), z.string(), z.array(z.unknown()), z.number(), z.boolean()]),
   cache_control: optional(cacheControl),
 });
 const toolResultBlock = z.looseObject({
@@ -128,11 +129,11 @@ export type MessageTool = z.output<typeof tool>;
 /** `POST /messages`. */
 export const MessagesRequest = z
   .looseObject({
-    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, with or without its creator, `auto`, or `@workspace/router`."),
     messages: z.array(message).min(1).describe("The conversation so far."),
     system: optional(
       z.union([z.string(), z.array(systemBlock)], { error: "must be a string or an array of text blocks" }),
-    ).describe("Instructions that stand above the conversation."),
+    ).describe("The system prompt."),
     tools: optional(z.array(tool).max(512)),
     tool_choice: optional(
       z.looseObject({
@@ -158,13 +159,13 @@ export const MessagesRequest = z
         ),
       }),
     ),
-    max_tokens: z.int().min(0).max(10_000_000).describe("Most tokens of the answer, thinking included."),
-    stream: optional(z.boolean()).describe("Answer as server-sent events."),
+    max_tokens: z.int().min(0).max(10_000_000).describe("Maximum output tokens, including thinking."),
+    stream: optional(z.boolean()).describe("Stream the response as server-sent events."),
     temperature: optional(z.number().min(0).max(1)),
     top_p: optional(z.number().min(0).max(1)),
     top_k: optional(z.int().min(0)),
     stop_sequences: optional(z.array(z.string().min(1)).max(8191)),
-    metadata: optional(z.looseObject({})).describe("Advisory: goes to endpoints of this dialect only."),
+    metadata: optional(z.looseObject({})).describe("Advisory: sent only to endpoints of this dialect."),
     ...wishFields,
   })
   .meta({ id: "MessagesRequest" });
@@ -180,7 +181,7 @@ const count = z.int().nullish();
 
 const usage = z
   .looseObject({
-    input_tokens: z.int().describe("Without what was read from or written to a cache."),
+    input_tokens: z.int().describe("Without tokens read from or written to a cache."),
     cache_creation_input_tokens: count,
     cache_read_input_tokens: count,
     output_tokens: z.int(),
@@ -203,7 +204,7 @@ export const Message = z
   .meta({ id: "Message" });
 
 export const TokenCount = z
-  .looseObject({ input_tokens: z.int().describe("Tokens of the input, with its system prompt and tools.") })
+  .looseObject({ input_tokens: z.int().describe("Input tokens, including the system prompt and tools.") })
   .meta({ id: "TokenCount" });
 
 export const MessageEvent = z

@@ -15,8 +15,8 @@ const TextPart = z.strictObject({
 });
 const ImagePart = z.strictObject({
   type: z.literal("input_image"),
-  image_url: z.string().describe("A data URL of a PNG, JPEG or WebP; addresses are not followed."),
-  detail: optional(z.literal("auto", "must be auto: pictures are read as they are")),
+  image_url: z.string().describe("A data URL of a PNG, JPEG or WebP image. URLs are not fetched."),
+  detail: optional(z.literal("auto", "must be auto: images are not resized")),
   prompt_cache_breakpoint: breakpoint,
 });
 const JsonPart = z.strictObject({
@@ -84,7 +84,7 @@ const Item = z.discriminatedUnion(
       ...own,
     }),
   ],
-  { error: "must be a message, a tool call or its output" },
+  { error: "must be a message, a tool call or a tool output" },
 );
 export type OpenaiDecisionItem = z.output<typeof Item>;
 
@@ -95,7 +95,7 @@ const instructions = z.union([
       z.discriminatedUnion(
         "type",
         [z.strictObject({ type: z.literal("input_text"), text: z.string() }), JsonPart],
-        "must be text or JSON: pictures belong into the input",
+        "must be text or JSON: send images in the input",
       ),
     )
     .min(1),
@@ -131,11 +131,11 @@ export const OpenaiDecisionRequest = z
     model: ModelName.describe("A model with the decisions surface in `svc_surfaces`."),
     input: z.union([z.string().min(1, "must not be empty"), z.array(Item).min(1)]),
     questions: z.array(Question).min(1).max(QUESTIONS_MAX),
-    safety_identifier: optional(z.string().max(128)).describe("Accepted; goes to no provider."),
-    prompt_cache_key: optional(z.string()).describe("Accepted; goes to no provider."),
+    safety_identifier: optional(z.string().max(128)).describe("Accepted, but not sent to providers."),
+    prompt_cache_key: optional(z.string()).describe("Accepted, but not sent to providers."),
     prompt_cache_options: optional(
       z.strictObject({ mode: optional(z.enum(["implicit", "explicit"])), ttl: optional(z.literal("30m")) }),
-    ).describe("Accepted; goes to no provider."),
+    ).describe("Accepted, but not sent to providers."),
   })
   .meta({ id: "OpenaiDecisionRequest" });
 export type OpenaiDecisionRequest = z.output<typeof OpenaiDecisionRequest>;

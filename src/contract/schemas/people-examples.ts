@@ -61,6 +61,7 @@ const invited = {
   id: "lnk_019a864f0b2c7f3a8e21d04c5b6a7994",
   email: "ada@example.eu",
   role: "member",
+  limits: { day: null, month: "20.00" },
   created_at: AT,
   expires_at: LATER,
 };

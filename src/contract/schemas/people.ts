@@ -1,23 +1,24 @@
 import { z } from "zod";
-import { Label, PageQuery, Time } from "./manage-values.ts";
+import { LimitInput } from "./manage-limits.ts";
+import { Label, Money, PageQuery, Time } from "./manage-values.ts";
 
 const RoleName = z.enum(["owner", "admin", "member"]);
-const Email = z.email("write an e-mail address").max(254);
+const Email = z.email("must be an email address").max(254);
 const Name = Label(100);
 /** How long it must be is said where it is looked at, in words for people. */
-const Password = z.string().max(4096, "write at most 256 characters");
+const Password = z.string().max(4096, "must have at most 256 characters");
 const Token = z.string().min(1).max(200);
 
 const SignInWays = z
   .object({
     password: z.boolean(),
     passkey: z.boolean(),
-    oidc: z.object({ name: z.string() }).nullable().meta({ description: "Single sign-on; null: there is none." }),
+    oidc: z.object({ name: z.string() }).nullable().meta({ description: "Single sign-on; null: not configured." }),
     signup: z.enum(["invited", "open"]),
-    setup_needed: z.boolean().meta({ description: "There is no operator yet: the set-up link waits." }),
+    setup_needed: z.boolean().meta({ description: "There is no operator yet: the set-up link is open." }),
     mail: z
       .boolean()
-      .meta({ description: "Whether the gateway sends mail; without mail, passwords cannot be reset by link." }),
+      .meta({ description: "Whether the gateway can send email; without it, passwords cannot be reset by link." }),
   })
   .meta({ id: "SignInWays" });
 
@@ -33,7 +34,7 @@ const PersonalView = z
     session: z.object({
       id: z.string(),
       created_at: Time,
-      fresh: z.boolean().meta({ description: "Recent enough to take a way to sign in away." }),
+      fresh: z.boolean().meta({ description: "Recent enough to remove a sign-in method." }),
     }),
   })
   .meta({ id: "Myself" });
@@ -88,17 +89,32 @@ export const SetupDone = z
     email: z.string(),
     name: z.string(),
     operator: z.boolean(),
-    workspace: z.string().nullable().meta({ description: "Slug of the workspace the person owns." }),
+    workspace: z.string().nullable().meta({ description: "Slug of the workspace that the user owns." }),
   })
   .meta({ id: "SetupDone" });
 
 export const LinkMade = z.object({ link: z.string(), expires_at: Time }).meta({ id: "LinkMade" });
 
 export const InvitationBody = z
-  .strictObject({ email: Email, role: RoleName.nullish().meta({ description: "Default: member." }) })
+  .strictObject({
+    email: Email,
+    role: RoleName.nullish().meta({ description: "Default: member." }),
+    limits: z.strictObject({ day: LimitInput, month: LimitInput }).nullish().meta({
+      description:
+        "Spend limits of the new member, in the workspace's currency; they apply to personal keys and the playground.",
+    }),
+  })
   .meta({ id: "InvitationCreate" });
 
-const invitation = { id: z.string(), email: z.string(), role: RoleName, created_at: Time, expires_at: Time };
+const Limit = Money.nullable().meta({ description: "Null: no limit." });
+const invitation = {
+  id: z.string(),
+  email: z.string(),
+  role: RoleName,
+  limits: z.object({ day: Limit, month: Limit }).nullable().meta({ description: "Null: no limits." }),
+  created_at: Time,
+  expires_at: Time,
+};
 
 export const InvitationView = z
   .object({ ...invitation, invited_by: z.string(), state: z.enum(["open", "accepted", "expired", "revoked"]) })
@@ -107,7 +123,7 @@ export const InvitationView = z
 export const InvitationMade = z
   .object({
     ...invitation,
-    link: z.string().meta({ description: "Shown this once and kept nowhere." }),
+    link: z.string().meta({ description: "Shown only once and not stored." }),
     mailed: z.boolean(),
   })
   .meta({ id: "InvitationMade" });
@@ -120,7 +136,7 @@ export const InvitationShown = z
     role: RoleName,
     email: z.string(),
     expires_at: Time,
-    account_exists: z.boolean().meta({ description: "Sign in with the address first, then accept." }),
+    account_exists: z.boolean().meta({ description: "Sign in with this email address first, then accept." }),
   })
   .meta({ id: "InvitationShown" });
 

@@ -8,7 +8,7 @@ export const UsageView = z.object({
   reasoning_tokens: z.number().nullable(),
   characters: z.number().nullable(),
   seconds: z.number().nullable(),
-  estimated: z.boolean().meta({ description: "True when the provider reported nothing and the gateway counted." }),
+  estimated: z.boolean().meta({ description: "True if the provider reported no usage and the gateway counted it." }),
 });
 
 export const RequestCost = z
@@ -19,26 +19,26 @@ export const RequestCost = z
     environment: z.enum(["live", "test"]),
     surface: z.string(),
     model_requested: z.string().nullable(),
-    model: z.string().nullable().describe("The model that served; null when none did."),
+    model: z.string().nullable().describe("The model that served the request; null if none did."),
     provider: z.string().nullable(),
-    level: z.string().nullable().describe("Sovereignty level of the endpoint that served."),
+    level: z.string().nullable().describe("Sovereignty level of the endpoint that served the request."),
     countries: z
       .array(z.string())
       .nullable()
-      .describe("Every country the input may have been processed in; empty: not known."),
+      .describe("Every country in which the input may have been processed; empty: unknown."),
     router: z.string().nullable(),
     streaming: z.boolean(),
     status: z.number(),
     error_code: z.string().nullable(),
-    usage: UsageView.describe("What is not known is null."),
+    usage: UsageView.describe("Unknown values are null."),
     cost: z
       .string()
       .nullable()
-      .describe("What was charged, as an exact decimal; null when the workspace's own provider key was used."),
+      .describe("The charge as an exact decimal; null if the workspace's own provider key was used."),
     currency: z.string(),
-    attempts: z.number().describe("How many endpoints were called."),
-    ttfb_ms: z.number().nullable().describe("Until the first byte of the answer."),
+    attempts: z.number().describe("Number of endpoints called."),
+    ttfb_ms: z.number().nullable().describe("Time to first byte of the response."),
     total_ms: z.number(),
-    overhead_ms: z.number().describe("What the gateway itself took of it."),
+    overhead_ms: z.number().describe("Part of it spent in the gateway itself."),
   })
   .meta({ id: "RequestCost" });

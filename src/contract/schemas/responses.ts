@@ -19,7 +19,7 @@ const outputText = z.looseObject({ type: z.literal("output_text"), text: z.strin
 const refusal = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 const inputImage = z.looseObject({
   type: z.literal("input_image"),
-  image_url: optional(z.string("must be a string: the address or a data URL")),
+  image_url: optional(z.string("must be a string: a URL or a data URL")),
   file_id: optional(z.string()),
   detail: optional(z.string()),
 });
@@ -117,7 +117,7 @@ const functionTool = z.looseObject({
   name: toolName,
   description: optional(z.string()),
   parameters: optional(z.record(z.string(), z.unknown())),
-  strict: optional(z.boolean()).describe("Absent: true, where the schema allows it."),
+  strict: optional(z.boolean()).describe("Default: true, if the schema permits it."),
 });
 const customTool = z.looseObject({
   type: z.literal("custom"),
@@ -173,23 +173,25 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
  */
 export const ResponsesRequest = z
   .looseObject({
-    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, with or without its creator, `auto`, or `@workspace/router`."),
     input: optional(z.union([z.string(), z.array(inputItem)])).describe(
-      "A text, or the items of the conversation. It may be absent only beside `previous_response_id` or `prompt`.",
+      "A string, or the items of the conversation. Optional only with `previous_response_id` or `prompt`.",
     ),
-    instructions: optional(z.string()).describe("A word to the model before all items; not carried over."),
-    stream: optional(z.boolean()).describe("Answer as server-sent events."),
+    instructions: optional(z.string()).describe(
+      "Instructions before all items; not carried over to the next response.",
+    ),
+    stream: optional(z.boolean()).describe("Stream the response as server-sent events."),
     stream_options: optional(z.looseObject({ include_obfuscation: optional(z.boolean()) })),
-    previous_response_id: optional(z.string().min(1).max(256)).describe("Goes on from a stored response."),
-    store: optional(z.boolean()).describe("Keep the response, to go on from it or to ask for it again."),
-    background: optional(z.boolean()).describe("Answer at once, and work on without the connection."),
-    max_output_tokens: optional(z.int().min(1).max(10_000_000)).describe("Most tokens of the answer."),
+    previous_response_id: optional(z.string().min(1).max(256)).describe("Continues a stored response."),
+    store: optional(z.boolean()).describe("Store the response, so that it can be continued or retrieved."),
+    background: optional(z.boolean()).describe("Respond immediately and continue in the background."),
+    max_output_tokens: optional(z.int().min(1).max(10_000_000)).describe("Maximum output tokens."),
     temperature: optional(z.number().min(0).max(2)),
     top_p: optional(z.number().min(0).max(1)),
     top_logprobs: optional(z.int().min(0).max(20)),
     tools: optional(z.array(tool).max(512)),
     tool_choice: optional(toolChoice),
-    parallel_tool_calls: optional(z.boolean()).describe("False: at most one call of a tool in an answer."),
+    parallel_tool_calls: optional(z.boolean()).describe("False: at most one tool call per response."),
     max_tool_calls: optional(z.int().min(1)),
     reasoning: optional(z.looseObject({ effort: optional(z.enum(EFFORTS)), summary: optional(z.string()) })),
     text: optional(
@@ -203,8 +205,8 @@ export const ResponsesRequest = z
     prompt_cache_retention: optional(z.string().max(64)),
     safety_identifier: optional(z.string().max(1024)),
     user: optional(z.string().max(1024)),
-    prompt: optional(z.looseObject({})).describe("Only on endpoints that speak this dialect."),
-    conversation: z.unknown().optional().describe("Not offered: use `previous_response_id`."),
+    prompt: optional(z.looseObject({})).describe("Only on endpoints that support this dialect natively."),
+    conversation: z.unknown().optional().describe("Not supported: use `previous_response_id`."),
     ...wishFields,
   })
   .meta({ id: "ResponsesRequest" });
@@ -216,7 +218,10 @@ const usage = z
     input_tokens: z.int(),
     input_tokens_details: z.looseObject({ cached_tokens: z.int(), cache_write_tokens: z.int().optional() }),
     output_tokens: z.int(),
-    output_tokens_details: z.looseObject({ reasoning_tokens: z.int() }),
+    output_tokens_details: z
+      .looseObject({ reasoning_tokens: z.int() })
+      .optional()
+      .describe("Absent if the provider does not count reasoning."),
     total_tokens: z.int(),
     cost: z.number().optional().describe("The charge in the workspace's currency, from the ledger."),
     currency: z.string().optional(),
@@ -239,4 +244,4 @@ export const ResponseObject = z
 
 export const ResponseEvent = z
   .looseObject({ type: z.string(), sequence_number: z.int() })
-  .meta({ id: "ResponseEvent", description: "One event; the last one carries the whole response." });
+  .meta({ id: "ResponseEvent", description: "One event; the last one contains the complete response." });

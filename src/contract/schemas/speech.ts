@@ -21,16 +21,18 @@ export const SpeechRequest = z
     input: z
       .string()
       .min(1, "must not be empty")
-      .describe("The text to speak. `svc_max_input_chars` of the model says how long it may be."),
-    voice: z.string().min(1, "must not be empty").describe("Passed to the provider as given; see `svc_voices`."),
-    response_format: optional(z.enum(FORMATS)).describe("Absent: mp3. `svc_speech_params` says which ones are served."),
+      .describe("The text to speak. `svc_max_input_chars` of the model is its maximum length."),
+    voice: z.string().min(1, "must not be empty").describe("Passed to the provider unchanged; see `svc_voices`."),
+    response_format: optional(z.enum(FORMATS)).describe(
+      "Default: mp3. `svc_speech_params` lists the supported formats.",
+    ),
     speed: optional(z.number().min(SPEED_MIN).max(SPEED_MAX)).describe("Only endpoints that support it are called."),
     instructions: optional(
       z
         .string()
-        .refine(within(INSTRUCTIONS_CHARS_MAX), `must not have more than ${INSTRUCTIONS_CHARS_MAX} characters`)
+        .refine(within(INSTRUCTIONS_CHARS_MAX), `must have at most ${INSTRUCTIONS_CHARS_MAX} characters`)
         .meta({ maxLength: INSTRUCTIONS_CHARS_MAX }),
     ).describe("Tone, pace, accent. Only endpoints that support it are called."),
-    stream_format: optional(z.literal("audio")).describe("The answer is always audio."),
+    stream_format: optional(z.literal("audio")).describe("The response is always audio."),
   })
   .meta({ id: "SpeechRequest" });

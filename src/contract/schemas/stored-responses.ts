@@ -3,13 +3,13 @@ import { z } from "zod";
 const include = z
   .string()
   .optional()
-  .describe("What may be left out elsewhere: everything that was stored is answered in any case.");
+  .describe("Accepted for compatibility: everything that was stored is returned in any case.");
 
 export const RetrieveQuery = z.strictObject({
   stream: z
     .enum(["true", "false"])
     .default("false")
-    .describe("As server-sent events, for a response made with `background: true` and `stream: true`."),
+    .describe("Stream as server-sent events; for a response created with `background: true` and `stream: true`."),
   starting_after: z
     // JavaScript reads nothing as zero, which is the number of an event.
     .preprocess((text) => (String(text).trim() === "" ? undefined : text), z.coerce.number().int().min(0))
@@ -21,9 +21,9 @@ export const RetrieveQuery = z.strictObject({
 
 export const InputItemsQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(20),
-  order: z.enum(["asc", "desc"]).default("desc").describe("`desc`: the newest first."),
-  after: z.string().min(1).max(256).optional().describe("An item's id: what follows it in this order."),
-  before: z.string().min(1).max(256).optional().describe("An item's id: what comes before it in this order."),
+  order: z.enum(["asc", "desc"]).default("desc").describe("`desc`: newest first."),
+  after: z.string().min(1).max(256).optional().describe("An item id: returns the items after it."),
+  before: z.string().min(1).max(256).optional().describe("An item id: returns the items before it."),
   include,
 });
 

@@ -20,14 +20,14 @@ export const TranscriptionRequest = z
   .strictObject({
     file: z
       .string()
-      .describe("The audio, with a file name: providers tell its format by the ending.")
+      .describe("The audio, with a file name: providers detect the format by its extension.")
       .meta({ format: "binary" }),
     model: ModelName,
     response_format: optional(z.enum(["json", "text", "srt", "verbose_json", "vtt"])).describe(
-      "Absent: json. `srt`, `vtt` and `verbose_json` are made from segment timestamps, so only endpoints that return them are called.",
+      "Default: json. `srt`, `vtt` and `verbose_json` need segment timestamps, so only endpoints that return them are called.",
     ),
     language: optional(z.string().min(1).max(64)).describe("ISO-639-1, such as `en`."),
-    prompt: optional(z.string().max(16_384)).describe("Words that guide the style, in the language of the audio."),
+    prompt: optional(z.string().max(16_384)).describe("Text that guides the style, in the language of the audio."),
     temperature: optional(z.number().min(0).max(1)),
     timestamp_granularities: optional(
       z
@@ -35,21 +35,21 @@ export const TranscriptionRequest = z
         .min(1)
         .max(2),
     ).describe("With `verbose_json` only. Absent: segment."),
-    stream: optional(z.boolean()).describe("Server-sent events while the transcript is made; with `json` or `text`."),
+    stream: optional(z.boolean()).describe("Stream the transcript as server-sent events; with `json` or `text`."),
     include: optional(z.array(z.literal("logprobs")).min(1).max(1)).describe("With `json` only."),
     chunking_strategy: optional(z.union([z.literal("auto"), VoiceActivity])),
-    languages: optional(texts).describe("Languages that the audio may be in."),
-    keywords: optional(texts).describe("Words and phrases that are likely to be heard."),
+    languages: optional(texts).describe("Possible languages of the audio."),
+    keywords: optional(texts).describe("Words and phrases that are likely to occur."),
     known_speaker_names: optional(texts),
     known_speaker_references: optional(z.array(z.string().min(1)).min(1).max(TEXTS_MAX)),
-    provider: wishFields.provider.describe("As on the other surfaces, as one field with JSON in it."),
+    provider: wishFields.provider.describe("As on the other surfaces, as one form field with JSON."),
   })
   .meta({ id: "TranscriptionRequest" });
 export type TranscriptionRequest = z.output<typeof TranscriptionRequest>;
 
 const Usage = z
   .looseObject({
-    type: z.enum(["duration", "tokens"]).describe("What the request is billed by."),
+    type: z.enum(["duration", "tokens"]).describe("Billing unit of the request."),
     seconds: z.number().optional(),
     input_tokens: z.int().optional(),
     input_token_details: z.looseObject({ text_tokens: z.int(), audio_tokens: z.int() }).optional(),
@@ -72,7 +72,9 @@ export const Transcription = z
     words: z.array(z.looseObject({ ...Timed, word: z.string() })).optional(),
     usage: Usage,
   })
-  .describe("Times, language and duration are in `verbose_json`. `text`, `srt` and `vtt` come as text/plain.")
+  .describe(
+    "Timestamps, language and duration are in `verbose_json`. `text`, `srt` and `vtt` are returned as text/plain.",
+  )
   .meta({ id: "Transcription" });
 
 export const TranscriptionEvent = z

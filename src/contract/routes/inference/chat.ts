@@ -14,7 +14,7 @@ export const CHAT_ROUTES: readonly Route[] = [
     tag: "Chat",
     summary: "Create a chat completion",
     description:
-      "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `data: [DONE]`.",
+      "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the response is a stream of server-sent events that ends with `data: [DONE]`.",
     headers: CallHeaders,
     body: ChatRequest,
     servingHeaders: "chat",

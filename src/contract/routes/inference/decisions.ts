@@ -29,7 +29,7 @@ export const DECISIONS_ROUTES: readonly Route[] = [
     tag: "Decisions",
     summary: "Answer typed questions about a state",
     description:
-      "Every question is answered in the type asked, with probabilities, or the request fails. `auto` and routers are not taken.",
+      "Every question is answered with the requested type and with probabilities, or the request fails. `auto` and routers are not supported.",
     headers: CallHeaders,
     body: DecisionRequest,
     servingHeaders: "decisions",
@@ -67,9 +67,9 @@ export const DECISIONS_ROUTES: readonly Route[] = [
     switchedBy: "decisions",
     counted: true,
     tag: "Decisions",
-    summary: "The same in the shape of OpenAI's SDK",
+    summary: "Answer typed questions, in the format of OpenAI's SDK",
     description:
-      "For `client.decisions.create` of the official SDK with the base address `…/openai/v1`. A declined question is an answer of type `refusal` here.",
+      "For `client.decisions.create` of the official SDK with the base URL `…/openai/v1`. A declined question is an answer of type `refusal`.",
     headers: CallHeaders,
     body: OpenaiDecisionRequest,
     servingHeaders: "decisions",

@@ -14,7 +14,7 @@ export const EMBEDDINGS_ROUTES: readonly Route[] = [
     tag: "Embeddings",
     summary: "Create embeddings",
     description:
-      "One vector for each input, in the order of the inputs. More inputs than an endpoint accepts at once are sent in several requests and answered completely or not at all.",
+      "One vector per input, in the order of the inputs. If there are more inputs than an endpoint accepts per request, the gateway splits them; the response is complete or an error.",
     headers: CallHeaders,
     body: EmbeddingsRequest,
     servingHeaders: "embeddings",

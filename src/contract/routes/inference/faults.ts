@@ -6,6 +6,7 @@ const POLICY_FAULTS: readonly FaultCode[] = [
   "zero_data_retention_required",
   "no_training_required",
   "provider_blocked",
+  "simulated_provider_required",
   "no_eligible_endpoint",
 ];
 

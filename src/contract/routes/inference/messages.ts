@@ -19,7 +19,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     tag: "Messages",
     summary: "Create a message",
     description:
-      "The messages dialect. Clients of that dialect take the base address without `/v1`. Models whose id begins with `anthropic/claude-` get the body as it was sent; every other chat model answers the same shape. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `message_stop`.",
+      "The messages dialect. Clients of this dialect use the base URL without `/v1`. Models whose id begins with `anthropic/claude-` receive the body unchanged; every other chat model responds in the same format. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the response is a stream of server-sent events that ends with `message_stop`.",
     headers: CallHeaders,
     body: MessagesRequest,
     servingHeaders: "chat",
@@ -57,7 +57,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     tag: "Messages",
     summary: "Count the tokens of a message request",
     description:
-      "Takes the body of `POST /v1/messages`, with or without the fields that only matter for an answer, and says how many tokens its input has. Models whose id begins with `anthropic/claude-` are counted by their provider. For all others, and where the provider cannot count for the model, the gateway counts with a tokenizer that is not the model's own (o200k): an estimate, in which pictures and documents stand for a fixed number of tokens. Costs nothing.",
+      "Accepts the body of `POST /v1/messages`, with or without the fields that affect only the output, and returns its number of input tokens. For models whose id begins with `anthropic/claude-` the provider counts. For all others, and if the provider cannot count, the gateway estimates with a tokenizer that is not the model's own (o200k); images and documents count as a fixed number of tokens. Free of charge.",
     body: CountTokensRequest,
     servingHeaders: "count",
     answer: { is: "json", status: 200, schema: TokenCount },

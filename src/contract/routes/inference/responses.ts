@@ -42,7 +42,7 @@ export const RESPONSES_ROUTES: readonly Route[] = [
     tag: "Responses",
     summary: "Create a response",
     description:
-      "The responses dialect. Every chat model answers it; endpoints that speak it themselves get the body as it was sent. With `stream: true` the answer comes as server-sent events; the last one carries the whole response.",
+      "The responses dialect, available with every chat model; endpoints that support it natively receive the body unchanged. With `stream: true` the response is a stream of server-sent events; the last one contains the complete response.",
     headers: CallHeaders,
     body: ResponsesRequest,
     servingHeaders: "chat",

@@ -15,7 +15,7 @@ export const SPEECH_ROUTES: readonly Route[] = [
     tag: "Audio",
     summary: "Generate speech",
     description:
-      "The answer is the audio itself, sent in chunks as the provider makes it. A provider that breaks off in the middle ends the connection before its end, and nothing is charged.",
+      "The response is the audio itself, streamed in chunks. If the provider fails midway, the connection is closed before the end of the body, and nothing is charged.",
     headers: CallHeaders,
     body: SpeechRequest,
     servingHeaders: "speech",

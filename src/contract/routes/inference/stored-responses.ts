@@ -39,7 +39,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     path: RESPONSE,
     summary: "Retrieve a stored response",
     description:
-      "A response belongs to the workspace that made it, whichever of its keys asks; for every other one there is none. With `stream=true` the events of a background response come as they were, and on to its end. Once an endpoint has answered it, the headers say which one did, as those of the answer itself; a member's personal key hears that of the member's own responses.",
+      "A response is visible to all keys of the workspace that created it, and to no other workspace. With `stream=true` the events of a background response are replayed and followed to its end. Once an endpoint has served it, the `X-Svc-*` headers name that endpoint; a member's personal key gets them for the member's own responses only.",
     query: RetrieveQuery,
     servingHeaders: "stored",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
@@ -50,7 +50,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     method: "DELETE",
     path: RESPONSE,
     summary: "Delete a stored response",
-    description: "Background work on it is cancelled first. Responses that went on from it cannot be gone on from.",
+    description: "Background work on it is cancelled first. Responses that continue it can no longer be continued.",
     answer: { is: "json", status: 200, schema: ResponseDeleted },
     example: { answer: { id: responseExample.id, object: "response", deleted: true } },
   }),
@@ -59,7 +59,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     method: "POST",
     path: `${RESPONSE}/cancel`,
     summary: "Cancel a background response",
-    description: "Only for responses made with `background: true`; one that is over stays as it is.",
+    description: "Only for responses created with `background: true`. A finished response stays unchanged.",
     answer: { is: "json", status: 200, schema: ResponseObject },
     faults: ["invalid_value"],
     example: { answer: { ...responseExample, background: true, status: "cancelled", output: [], usage: null } },
@@ -68,9 +68,9 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     id: "listResponseInputItems",
     method: "GET",
     path: `${RESPONSE}/input_items`,
-    summary: "List the items a response was made from",
+    summary: "List the input items of a response",
     description:
-      "What came before it through `previous_response_id`, as far as it is still stored, then its own input.",
+      "The items of earlier responses linked by `previous_response_id`, if still stored, followed by the response's own input.",
     query: InputItemsQuery,
     answer: { is: "json", status: 200, schema: ResponseItemList },
     example: {

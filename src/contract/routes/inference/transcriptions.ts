@@ -14,7 +14,7 @@ export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
     tag: "Audio",
     summary: "Transcribe audio",
     description:
-      "Speech to text. The file is passed on as it comes and is never stored. Billed by the second of audio, or by tokens, as the endpoint's price has it.",
+      "Speech to text. The file is streamed to the provider and is never stored. Billed per second of audio or by tokens, according to the endpoint's price.",
     headers: CallHeaders,
     body: TranscriptionRequest,
     servingHeaders: "work",

@@ -25,7 +25,7 @@ export const ALERT_ROUTES = [
     tag: "Alerts",
     summary: "Set alert rules and destinations",
     description:
-      "Each crossing is notified once: of a low balance again after the balance was back at the amount, of a limit again in its next period. A webhook must be a public https address; its secret is in the answer that first names it, and never again.",
+      "Each event is reported once: a low balance again after the balance has recovered, a spend limit again in its next period. A webhook must be a public https URL. Its secret is returned only in the response that creates it.",
     body: alerts.AlertRulesPut,
     answer: alerts.AlertRulesSaved,
     example: {
@@ -39,7 +39,7 @@ export const ALERT_ROUTES = [
     path: ALERTS,
     allows: "admin",
     tag: "Alerts",
-    summary: "Switch the workspace's alerts off and forget its rules",
+    summary: "Turn off the workspace's alerts and delete its rules",
     answer: alerts.AlertRulesRemoved,
     faults: ["conflict"],
     example: { answer: { workspace: "research", removed: true } },
@@ -50,8 +50,8 @@ export const ALERT_ROUTES = [
     path: `${ALERTS}/rotate-secret`,
     allows: "admin",
     tag: "Alerts",
-    summary: "Give the webhook a new secret",
-    description: "For a day messages carry a signature by the secret before as well, so that no receiver misses one.",
+    summary: "Rotate the webhook secret",
+    description: "For one day messages are also signed with the previous secret, so that no receiver misses one.",
     answer: alerts.AlertSecretRotated,
     faults: ["conflict"],
     example: {
@@ -64,17 +64,22 @@ export const ALERT_ROUTES = [
     path: `${ALERTS}/test`,
     allows: "admin",
     tag: "Alerts",
-    summary: "Send a test alert to every receiver",
+    summary: "Send a test alert to every recipient",
     description:
-      "Sent at once, with the same checks as when the webhook was saved; the answer says what became of each. Ten an hour for a workspace: more are refused with 429 and `Retry-After`.",
+      "Sent immediately, with the same checks as when the webhook was saved. The response has the result of each delivery. Limited to ten per hour and workspace; further calls get 429 with `Retry-After`.",
     answer: alerts.AlertsTested,
     faults: ["conflict"],
     example: {
       answer: {
         ok: true,
         channels: [
-          { channel: "mail", target: "ada@example.eu", ok: true, detail: "the mail server took it" },
-          { channel: "webhook", target: "https://hooks.example.eu", ok: true, detail: "it answered 204" },
+          { channel: "mail", target: "ada@example.eu", ok: true, detail: "the mail server accepted it" },
+          {
+            channel: "webhook",
+            target: "https://hooks.example.eu",
+            ok: true,
+            detail: "the receiver responded with 204",
+          },
         ],
       },
     },
@@ -85,8 +90,8 @@ export const ALERT_ROUTES = [
     path: `${ALERTS}/deliveries`,
     allows: "admin",
     tag: "Alerts",
-    summary: "List deliveries of alerts, with their state and last error",
-    description: "What is over is kept for 30 days.",
+    summary: "List alert deliveries",
+    description: "Each with its state and last error. Finished deliveries are kept for 30 days.",
     query: PageQuery,
     answer: listOf(alerts.AlertDeliveryView),
     example: { answer: { data: [alerts.alertDelivery], next: null } },

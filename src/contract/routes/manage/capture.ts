@@ -14,7 +14,7 @@ export const CAPTURE_ROUTES = [
     tag: "Capture windows",
     summary: "Open a capture window",
     description:
-      "Requests and answers in its scope are kept, sealed with a key of the workspace, until their retention is over; `GET /manage/requests/{id}` shows them and nothing else does. Audio is never kept. Refused under a policy of zero data retention.",
+      "Requests and responses in its scope are stored, encrypted with a key of the workspace, until their retention ends. Only `GET /manage/requests/{id}` returns them. Audio is never stored. Refused if a policy requires zero data retention.",
     body: capture.CaptureOpen,
     answer: capture.CaptureWindowView,
     status: 201,
@@ -42,7 +42,7 @@ export const CAPTURE_ROUTES = [
     tag: "Capture windows",
     summary: "Close a capture window",
     description:
-      "`id` is a window's, or a workspace for all of its open windows. Calls that are under way are not kept. What was kept stays until its retention is over, unless `purge` is set.",
+      "`id` is the id of a window, or a workspace to close all of its open windows. Requests in progress are not captured. Captured content stays until its retention ends, unless `purge` is set.",
     body: capture.CaptureClose,
     bodyOptional: true,
     answer: capture.CaptureClosed,

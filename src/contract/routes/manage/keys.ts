@@ -1,6 +1,6 @@
 import * as examples from "../../schemas/manage-examples.ts";
 import * as tenancy from "../../schemas/manage-tenancy.ts";
-import { listOf, PageQuery } from "../../schemas/manage-values.ts";
+import { listOf } from "../../schemas/manage-values.ts";
 import { managed } from "../managed.ts";
 
 const KEYS = "/manage/workspaces/{workspace}/keys";
@@ -14,7 +14,7 @@ export const KEY_ROUTES = [
     allows: "member",
     tag: "Keys",
     summary: "List keys",
-    query: PageQuery,
+    query: tenancy.KeyListQuery,
     answer: listOf(tenancy.KeyListed),
     example: { answer: { data: [examples.keyListed], next: null } },
   }),
@@ -25,12 +25,28 @@ export const KEY_ROUTES = [
     allows: "member",
     tag: "Keys",
     summary: "Create a key",
-    description: "The answer is the only place where the key itself is ever shown.",
+    description:
+      "The secret of the key is returned only in this response. Test keys call the same models at the same price as live keys, unless the workspace's policy has `test_keys: simulated`.",
     body: tenancy.KeyCreate,
     answer: tenancy.KeyIssued,
     status: 201,
     faults: ["not_allowed"],
     example: { body: { name: "backend", environment: "live", scopes: ["inference:chat"] }, answer: examples.keyIssued },
+  }),
+  managed({
+    id: "manageIssuePlaygroundKey",
+    method: "POST",
+    path: "/manage/workspaces/{workspace}/playground-key",
+    allows: "member",
+    tag: "Keys",
+    summary: "Issue the playground key of the signed-in person",
+    description:
+      "The key with which the portal's playground sends requests of this person: one per person and environment, the same for every tab. It obeys the policy of the workspace and counts for the spend limits of the member and the workspace. It needs neither personal keys nor approval, and expires an hour after it was last requested.",
+    body: tenancy.PlaygroundKeyCreate,
+    bodyOptional: true,
+    answer: tenancy.KeyIssued,
+    faults: ["not_allowed"],
+    example: { body: { environment: "live" }, answer: examples.keyIssued },
   }),
   managed({
     id: "manageShowKey",
@@ -64,7 +80,7 @@ export const KEY_ROUTES = [
     of: "key",
     tag: "Keys",
     summary: "Rotate a key",
-    description: "A new key with the same settings is issued; the old one keeps working for the grace period.",
+    description: "Creates a new key with the same settings. The old key keeps working for the grace period.",
     body: tenancy.KeyRotate,
     bodyOptional: true,
     answer: tenancy.KeyIssued,
@@ -80,7 +96,7 @@ export const KEY_ROUTES = [
     of: "key",
     tag: "Keys",
     summary: "Revoke a key",
-    description: "It stops on the next request. Revoking a revoked key changes nothing.",
+    description: "Takes effect with the next request. Revoking a revoked key has no effect.",
     answer: tenancy.KeyView,
     example: { answer: { ...examples.key, state: "revoked" } },
   }),

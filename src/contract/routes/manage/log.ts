@@ -2,6 +2,12 @@ import { request } from "../../schemas/manage-examples.ts";
 import { ExportQuery, UsageReport, UsageReportQuery } from "../../schemas/manage-log.ts";
 import { managed, managedExport } from "../managed.ts";
 
+const distributions = {
+  latency_ms: { requests: 40, p50: 1180, p95: 2410, p99: 3900 },
+  ttfb_ms: { requests: 22, p50: 262, p95: 540, p99: 610 },
+  tokens_per_second: { requests: 40, p50: 46.1, p95: 71.3, p99: 75.2 },
+};
+
 const WORKSPACE = "/manage/workspaces/{workspace}";
 
 const exportRoute = managedExport({
@@ -11,7 +17,7 @@ const exportRoute = managedExport({
   tag: "Request log",
   summary: "Export requests",
   description:
-    "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list. In CSV a text that a spreadsheet would run as a formula starts with an apostrophe. An export that breaks off is cut, not ended.",
+    "Newest first, streamed as CSV (RFC 4180, with a header row) or as JSON lines, with the fields of the list. In CSV, text that a spreadsheet would run as a formula starts with an apostrophe. If the export fails midway, the connection is closed before the end of the body.",
   query: ExportQuery,
   contentType: "application/x-ndjson",
   or: "text/csv",
@@ -28,7 +34,7 @@ export const LOG_ROUTES = [
     tag: "Request log",
     summary: "Show usage by hour or day",
     description:
-      "Read from roll-ups that are written with the requests and outlive them. Test traffic is excluded by default. `to` is rounded up to a whole hour.",
+      "Read from roll-ups, which outlive the request log. Test traffic is excluded by default. `to` is rounded up to a full hour.",
     query: UsageReportQuery,
     answer: UsageReport,
     example: {
@@ -58,8 +64,11 @@ export const LOG_ROUTES = [
             total_ms: 51_200,
             streamed_requests: 22,
             first_byte_ms: 6_160,
+            ...distributions,
           },
         ],
+        total: distributions,
+        groups: [{ name: "sandbox/chat", label: null, ...distributions }],
         next: null,
       },
     },

@@ -36,7 +36,7 @@ const exportRoute = managedExport({
   tag: "Wallet",
   summary: "Export ledger entries",
   description:
-    "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list without `balance_after`. An export that breaks off is cut, not ended.",
+    "Newest first, streamed as CSV (RFC 4180, with a header row) or as JSON lines, with the fields of the list except `balance_after`. If the export fails midway, the connection is closed before the end of the body.",
   query: money.EntryExportQuery,
   contentType: "text/csv",
   or: "application/x-ndjson",
@@ -51,9 +51,9 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/refunds`,
     allows: "operator",
     tag: "Wallet",
-    summary: "Give money back",
+    summary: "Refund a request or a top-up",
     description:
-      "Of a charged request, into the wallet: at most what it was charged, in all refunds together. Or of a top-up, to who paid it: at most what it brought and what is free in the wallet; promotional credit is never paid out, and the money itself is sent by you. Name one of the two.",
+      "Name either `request` or `topup`. A charged request is refunded to the wallet, in total at most its charge. A top-up is refunded to its payer, at most its amount and the available balance; promotional credit is never paid out, and you send the money yourself.",
     body: money.WalletRefund,
     answer: money.WalletBooked,
     status: 201,
@@ -62,9 +62,9 @@ export const MONEY_ROUTES = [
       body: {
         request: "chatcmpl-019a864f0b2c7f3a8e21d04c5b6a798b",
         reference: "ticket-4711",
-        reason: "The answer was cut off",
+        reason: "The response was cut off",
       },
-      answer: booked("refund", "refund:ws_019a864f:ticket-4711", "0.0125", "The answer was cut off"),
+      answer: booked("refund", "refund:ws_019a864f:ticket-4711", "0.0125", "The response was cut off"),
     },
   }),
   managed({
@@ -73,8 +73,9 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/adjustments`,
     allows: "operator",
     tag: "Wallet",
-    summary: "Correct the balance manually",
-    description: "Down at most by what is free: never below zero, and never what running requests have reserved.",
+    summary: "Adjust the balance",
+    description:
+      "A debit is limited to the available balance: it never takes the balance below zero and never touches amounts held for running requests.",
     body: money.WalletAdjustment,
     answer: money.WalletBooked,
     status: 201,
@@ -90,9 +91,9 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/promotions`,
     allows: "operator",
     tag: "Wallet",
-    summary: "Give promotional credit",
+    summary: "Grant promotional credit",
     description:
-      "It is spent before money that was paid in, and of several the one that ends soonest first. What is unused at its date leaves the wallet.",
+      "Promotional credit is spent before paid credit, the one that expires first before others. Unused credit leaves the wallet when it expires.",
     body: money.WalletPromotion,
     answer: money.WalletBooked,
     status: 201,
@@ -108,7 +109,7 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/promotions`,
     allows: "admin",
     tag: "Wallet",
-    summary: "List promotional credit and what is left of it",
+    summary: "List promotional credit and remaining amounts",
     answer: money.PromotionList,
     example: {
       answer: {
@@ -134,7 +135,7 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/statement`,
     allows: "admin",
     tag: "Wallet",
-    summary: "Show the statement of a month",
+    summary: "Show a monthly statement",
     query: money.StatementQuery,
     answer: money.StatementView,
     example: {
@@ -160,7 +161,7 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/top-up`,
     allows: "admin",
     tag: "Wallet",
-    summary: "Show how money gets into the wallet",
+    summary: "Show the top-up options of the wallet",
     answer: money.TopUpView,
     example: {
       answer: { currency: "EUR", ways: [{ adapter: "webhook", has_page: true }], contact: "billing@example.eu" },
@@ -174,7 +175,7 @@ export const MONEY_ROUTES = [
     tag: "Wallet",
     summary: "Create a payment order",
     description:
-      "What a payment from outside may fulfil, once. Hand its id to the payment provider; the money is in the wallet when the provider's signed message has come.",
+      "A payment can fulfil the order once. Pass its id to the payment provider; the wallet is credited when the provider's signed message arrives.",
     body: money.OrderCreate,
     answer: money.OrderCreated,
     status: 201,

@@ -5,7 +5,8 @@ import { managed } from "../managed.ts";
 const NODES = "/manage/workspaces/{workspace}/nodes";
 /** By its name or its id. */
 const NODE = `${NODES}/{node}` as const;
-const { row, view } = nodes.nodeExamples;
+const { row, view, attestation } = nodes.nodeExamples;
+const { level, name, reason } = attestation;
 const offline = {
   ...view,
   state: "offline" as const,
@@ -30,7 +31,7 @@ export const NODE_ROUTES = [
     allows: "member",
     tag: "Nodes",
     summary: "List nodes",
-    description: "With how each is now: connected or not, its models, its load and its last error.",
+    description: "Each with its current state: connection, models, load and last error.",
     query: PageQuery,
     answer: listOf(nodes.NodeRow),
     example: { answer: { data: [row], next: null } },
@@ -43,13 +44,13 @@ export const NODE_ROUTES = [
     tag: "Nodes",
     summary: "Create a node",
     description:
-      "Its token is shown in this answer and never again. `gateway node connect` connects with it, from the machine itself.",
+      "The token is returned only in this response. Connect with it by running `gateway node connect` on the machine.",
     body: nodes.NodeCreate,
     answer: nodes.NodeIssued,
     status: 201,
     faults: ["conflict"],
     example: {
-      body: { name: "rack", country: "DE", mapping: view.mapping },
+      body: { name: "rack", country: "FR", mapping: view.mapping },
       answer: { ...offline, token: "nt_svc_…" },
     },
   }),
@@ -69,11 +70,12 @@ export const NODE_ROUTES = [
     path: NODE,
     allows: "admin",
     tag: "Nodes",
-    summary: "Change a node's country or mapping",
-    description: "The next request already follows it; the node stays connected.",
+    summary: "Change a node's country, mapping or surfaces",
+    description:
+      "Takes effect with the next request; the node stays connected. Another country ends an attestation, which was made for a machine in the country before.",
     body: nodes.NodePatch,
     answer: nodes.NodeView,
-    example: { body: { country: "DE" }, answer: view },
+    example: { body: { country: "FR" }, answer: view },
   }),
   managed({
     id: "manageRemoveNode",
@@ -82,9 +84,35 @@ export const NODE_ROUTES = [
     allows: "admin",
     tag: "Nodes",
     summary: "Remove a node",
-    description: "Its connection ends at once; requests that it was serving go elsewhere or fail.",
+    description: "The connection ends immediately; requests in progress fail over or fail.",
     answer: nodes.NodeRemoved,
     example: { answer: { id: row.id, name: row.name, removed: true } },
+  }),
+  managed({
+    id: "manageAttestNode",
+    method: "PUT",
+    path: `${NODE}/attestation`,
+    allows: "admin",
+    tag: "Nodes",
+    summary: "Attest a node's sovereignty level",
+    description:
+      "Records who vouches for the level, why and when, and replaces an attestation in force. The machine must be declared in a country of the EEA, because every level above L0 includes it. The log, the evidence report and the node show the level as attested.",
+    body: nodes.NodeAttest,
+    answer: nodes.NodeView,
+    faults: ["conflict"],
+    example: { body: { level, name, reason }, answer: view },
+  }),
+  managed({
+    id: "manageWithdrawAttestation",
+    method: "DELETE",
+    path: `${NODE}/attestation`,
+    allows: "admin",
+    tag: "Nodes",
+    summary: "Withdraw a node's attestation",
+    description: "Its level follows from its country again, from the next request on.",
+    answer: nodes.NodeView,
+    faults: ["conflict"],
+    example: { answer: view },
   }),
   managed({
     id: "manageRotateNode",
@@ -92,8 +120,8 @@ export const NODE_ROUTES = [
     path: `${NODE}/rotate`,
     allows: "admin",
     tag: "Nodes",
-    summary: "Give a node a new token",
-    description: "The old token ends at once, and so does the connection that was made with it.",
+    summary: "Rotate the token of a node",
+    description: "The old token and the connection made with it end immediately.",
     answer: nodes.NodeIssued,
     example: { answer: { ...offline, token: "nt_svc_…" } },
   }),

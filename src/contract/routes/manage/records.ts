@@ -26,7 +26,7 @@ export const RECORD_ROUTES = [
     path: `${WORKSPACE}/wallet/credits`,
     allows: "operator",
     tag: "Wallet",
-    summary: "Put money into the wallet",
+    summary: "Add credit to the wallet",
     body: records.WalletCredit,
     answer: records.WalletCredited,
     status: 201,
@@ -100,7 +100,7 @@ export const RECORD_ROUTES = [
     tag: "Operation",
     summary: "Check the gateway's invariants",
     description:
-      "`ok` is false only for a broken invariant, store, journal or setting; advice is `ok: true` with a detail.",
+      "`ok` is false only for a broken invariant, store, journal or setting. Advice is `ok: true` with a detail.",
     answer: records.DoctorView,
     example: { answer: examples.doctor },
   }),

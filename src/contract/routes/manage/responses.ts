@@ -13,7 +13,7 @@ export const RESPONSE_ROUTES = [
     allows: "admin",
     tag: "Stored responses",
     summary: "List stored responses",
-    description: "Without what is in them.",
+    description: "Without their content.",
     query: PageQuery,
     answer: stored.StoredResponseList,
     example: {

@@ -39,7 +39,7 @@ export const WORKSPACE_ROUTES = [
     allows: "member",
     tag: "Workspaces",
     summary: "Show a workspace",
-    description: "`workspace` is its slug or its id, here and on every path below.",
+    description: "`workspace` is its slug or id, here and in every path below.",
     answer: tenancy.WorkspaceView,
     example: { answer: examples.workspace },
   }),
@@ -50,7 +50,7 @@ export const WORKSPACE_ROUTES = [
     allows: "owner",
     tag: "Workspaces",
     summary: "Rename a workspace",
-    description: "Its slug stays, and so does every key, address and setting.",
+    description: "The slug, keys, URLs and settings stay the same.",
     body: tenancy.WorkspacePatch,
     answer: tenancy.WorkspaceView,
     example: {
@@ -66,7 +66,7 @@ export const WORKSPACE_ROUTES = [
     tag: "Members",
     summary: "List members",
     query: PageQuery,
-    description: "How an account is protected is shown to admins, and to everybody of their own.",
+    description: "Security details of an account are visible to admins and to the member.",
     answer: listOf(tenancy.MemberListed),
     example: { answer: { data: [examples.memberListed], next: null } },
   }),
@@ -91,7 +91,7 @@ export const WORKSPACE_ROUTES = [
     tag: "Members",
     summary: "Change a member's role",
     description:
-      "A member cannot grant or revoke a role above their own, and the last owner stays owner. A member with a lower role loses the management tokens that they made.",
+      "A member cannot grant or revoke a role above their own, and the last owner stays owner. A member who gets a lower role loses the management tokens they created.",
     body: tenancy.MemberPatch,
     answer: tenancy.MemberChanged,
     faults: ["conflict", "fresh_sign_in_needed"],
@@ -105,7 +105,7 @@ export const WORKSPACE_ROUTES = [
     tag: "Members",
     summary: "Remove a member",
     description:
-      "Their personal keys, the management tokens that they made and links that were open for them stop on the next request.",
+      "Their personal keys, the management tokens they created and their open invitations and reset links stop working with the next request.",
     answer: tenancy.MemberRemoved,
     faults: ["conflict"],
     example: {
@@ -136,7 +136,8 @@ export const WORKSPACE_ROUTES = [
     allows: "admin",
     tag: "Members",
     summary: "Change the key policy",
-    description: "While personal keys are switched off, the ones that exist do not work.",
+    description:
+      "While personal keys are turned off, existing ones do not work. The IP allowlist applies to all keys of the workspace with the next request.",
     body: tenancy.KeyPolicyPatch,
     answer: tenancy.KeyPolicyView,
     example: { body: { personal_keys: true }, answer: examples.keyPolicy },
