@@ -66,9 +66,9 @@ function describeCondition(condition: AlertCondition, workspace: Workspace, name
       return keyRefusedText(condition, workspace);
     case "test":
       return {
-        title: `Test alert of workspace ${workspace.slug}`,
-        message: "This is a test. Alerts of this workspace reach you here.",
-        advice: "Nothing has to be done.",
+        title: `Test alert for workspace ${workspace.slug}`,
+        message: "This is a test. Alerts of this workspace are delivered here.",
+        advice: "No action is required.",
         data: {},
       };
   }
@@ -92,11 +92,11 @@ function lowBalanceText(
   const rounded = inCents(balanceNanos);
   const isSpent = balanceNanos <= 0n;
   return {
-    title: `Balance of workspace ${slug} is ${rounded} ${currency}`,
-    message: `The balance of workspace ${slug} is ${rounded} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
+    title: `Low balance: workspace ${slug} has ${rounded} ${currency}`,
+    message: `The balance of workspace ${slug} is ${rounded} ${currency}, below your threshold of ${threshold} ${currency}.`,
     advice: isSpent
-      ? "Requests are refused with 402 until the wallet is topped up."
-      : "Top up the wallet before it is empty: requests that it cannot pay are refused with 402.",
+      ? "Requests are refused with 402 until funds are added to the wallet."
+      : "Add funds before the wallet is empty: requests that it cannot cover are refused with 402.",
     data: { balance, threshold, currency },
   };
 }
@@ -115,11 +115,11 @@ function limitReachedText(
   const refused = limit.refused ? " A request was refused because of it." : "";
   return {
     title: `${percent} % of the ${whose} reached`,
-    message: `${spent} ${currency} of the ${whose} of ${most} ${currency} are spent.${refused}`,
+    message: `${spent} ${currency} of the ${whose} of ${most} ${currency} is spent.${refused}`,
     advice:
       percent === 100
-        ? `Requests beyond it are refused with 402 until ${resets}. Raise the limit if they should go on.`
-        : `At ${most} ${currency} requests are refused with 402 until ${resets}. Raise the limit if that is too early.`,
+        ? `Further requests are refused with 402 until ${resets}. Raise the limit to continue.`
+        : `At ${most} ${currency}, requests are refused with 402 until ${resets}. Raise the limit if needed.`,
     data: {
       of: limit.of,
       workspace: slug,
@@ -148,9 +148,9 @@ function resetsAtMs({ per, period }: LimitUsage): number {
 
 function keyRefusedText({ provider, status }: ConditionOf<"credential_refused">, { slug }: Workspace): AlertText {
   return {
-    title: `${provider} refuses the own key of workspace ${slug}`,
-    message: `${provider} answered ${status} to a request with the key of workspace ${slug}'s own.`,
-    advice: `Ask ${provider} why, or connect another key. Until then requests go elsewhere and are charged, or fail where only this key may be used.`,
+    title: `${provider} rejects the provider key of workspace ${slug}`,
+    message: `${provider} responded with ${status} to a request with workspace ${slug}'s own provider key.`,
+    advice: `Check the key at ${provider}, or connect another one. Until then, requests use other endpoints and are charged, or fail if only this key is allowed.`,
     data: { provider, status },
   };
 }

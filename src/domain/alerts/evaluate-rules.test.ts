@@ -96,7 +96,11 @@ describe("text", () => {
   const about = {
     id: "alert_1",
     atMs: Date.UTC(2026, 10, 15),
-    workspace: { ...workspace, policy: OPEN_POLICY, keyPolicy: { personalKeys: true, approval: false } },
+    workspace: {
+      ...workspace,
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
+    },
   };
 
   test("BILL-10 a mail states amounts with their currency, and names cannot add lines", () => {
@@ -104,14 +108,14 @@ describe("text", () => {
     const { subject, text } = mailContentOf(
       parseAlertEvent(JSON.stringify(buildAlertEvent(about, low, NO_SPENDER_NAMES))),
     );
-    expect(subject).toBe("Balance of workspace research is 9.87 EUR");
-    expect(text).toContain("below the 10.00 EUR");
+    expect(subject).toBe("Low balance: workspace research has 9.87 EUR");
+    expect(text).toContain("below your threshold of 10.00 EUR");
     expect(buildAlertEvent(about, low, NO_SPENDER_NAMES).data).toMatchObject({
       balance: "9.87654321",
       threshold: "10.00",
     });
     const owed = { ...low, balanceNanos: -4_000_000n } as const;
-    expect(buildAlertEvent(about, owed, NO_SPENDER_NAMES).title).toBe("Balance of workspace research is -0.01 EUR");
+    expect(buildAlertEvent(about, owed, NO_SPENDER_NAMES).title).toBe("Low balance: workspace research has -0.01 EUR");
     expect(text).toContain("Workspace: Research Bcc: someone@example.eu (research)\n");
     expect(`${subject}${text}`).not.toMatch(/[\r\u2028]|^Bcc/m);
     const limit = { ...LIMIT, of: "key", limitNanos: 2_500_000_000n, spentNanos: 2_000_000_000n } as const;

@@ -201,17 +201,19 @@ function checkTokens(usage: TokenCounts): void {
   checkCount("input tokens", usage.inputTokens);
   checkCount("cached tokens", usage.cachedTokens);
   checkCount("cache write tokens", usage.cacheWriteTokens);
-  checkCount("cache write tokens of an hour", usage.cacheWrite1hTokens ?? 0);
+  checkCount("1-hour cache write tokens", usage.cacheWrite1hTokens ?? 0);
   checkCount("output tokens", usage.outputTokens);
   checkCount("reasoning tokens", usage.reasoningTokens);
   checkCount("audio input tokens", usage.audioInputTokens);
   checkCount("audio output tokens", usage.audioOutputTokens);
   if (usage.cachedTokens + usage.cacheWriteTokens > usage.inputTokens)
-    throw new ImpossibleUsage("more tokens were read from and written to the cache than came in");
+    throw new ImpossibleUsage("more tokens were read from and written to the cache than the input has");
   if ((usage.cacheWrite1hTokens ?? 0) > usage.cacheWriteTokens)
-    throw new ImpossibleUsage("more tokens were written to the cache for an hour than at all");
-  if (usage.audioInputTokens > usage.inputTokens) throw new ImpossibleUsage("more audio than input tokens");
-  if (usage.audioOutputTokens > usage.outputTokens) throw new ImpossibleUsage("more audio than output tokens");
+    throw new ImpossibleUsage("more tokens were written to the 1-hour cache than to the cache in total");
+  if (usage.audioInputTokens > usage.inputTokens)
+    throw new ImpossibleUsage("more audio input tokens than input tokens");
+  if (usage.audioOutputTokens > usage.outputTokens)
+    throw new ImpossibleUsage("more audio output tokens than output tokens");
 }
 
 function checkCount(what: string, value: number): void {

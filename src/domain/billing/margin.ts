@@ -5,7 +5,7 @@ const SHARE_MIN = -1n;
 const SHARE_MAX = 10n;
 const PLACES_MAX = 6;
 
-export const MARGIN_FORMAT_HINT = `write a share of the price from ${SHARE_MIN} to ${SHARE_MAX} with at most ${PLACES_MAX} places, such as 0.05 for five percent`;
+export const MARGIN_FORMAT_HINT = `must be a share of the price from ${SHARE_MIN} to ${SHARE_MAX} with at most ${PLACES_MAX} decimal places, such as 0.05 for five percent`;
 
 /** Undefined for an invalid margin. */
 export function parseMargin(text: string): Margin | undefined {

@@ -46,17 +46,17 @@ export function checkCallability(endpoint: Endpoint, surface: Surface, context: 
   if (!servesSurface(endpoint.surfaces, surface))
     return uncallable("surface_not_served", `${id} does not serve ${surface}`);
   if (isChatLike(surface) && endpoint.dialects.length === 0 && !endpoint.responsesApi)
-    return uncallable("no_dialect", `${id} speaks no dialect the gateway knows`);
+    return uncallable("no_dialect", `${id} has no dialect that the gateway supports`);
   if (!hasInterface(endpoint, surface))
-    return uncallable("no_interface", `${id} has no interface for ${surface} that is known here`);
+    return uncallable("no_interface", `${id} has no known interface for ${surface}`);
   if (context.connections.credential(provider) === undefined)
     return uncallable("not_connected", `provider ${provider} is not connected`);
   const baseUrl = context.connections.baseUrl(endpoint);
   if (baseUrl === undefined || baseUrl.includes("{"))
-    return uncallable("no_base_url", `the address of provider ${provider} (${endpoint.region}) is not known`);
+    return uncallable("no_base_url", `the base URL of provider ${provider} (${endpoint.region}) is unknown`);
   const price = priceAt(endpoint, context.nowMs);
   if (price === undefined || !isPricedFor(price, surface))
-    return uncallable("no_price", `the price of ${id} on ${surface} is not known`);
+    return uncallable("no_price", `the price of ${id} on ${surface} is unknown`);
   if (!hasExchangeRate(context, price.currency))
     return uncallable(
       "no_exchange_rate",
@@ -65,7 +65,7 @@ export function checkCallability(endpoint: Endpoint, surface: Surface, context: 
   if (needsProof(surface) && !context.proofs.isProven(endpoint, surface, context.nowMs))
     return uncallable(
       "not_proven",
-      `${id} is not proven to answer on ${surface} (the operator proves it with \`gateway probe --endpoint ${id}\`)`,
+      `${id} has no valid proof on ${surface} (the operator can run \`gateway probe --endpoint ${id}\`)`,
     );
   return { is: "callable", price, baseUrl };
 }

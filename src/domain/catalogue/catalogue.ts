@@ -29,6 +29,8 @@ export type Family = { readonly slug: string; readonly name: string; readonly cr
 export type Model = {
   /** `creator/name`: what callers send. */
   readonly id: string;
+  /** Other names that callers may send, besides those that follow from the id. */
+  readonly aliases?: readonly string[];
   readonly name: string;
   readonly creator: string;
   readonly family: string;
@@ -60,8 +62,10 @@ export type Model = {
   readonly sandbox: boolean;
   /** Unlisted; used to demonstrate failures. */
   readonly hidden: boolean;
-  readonly note: string | null;
-  /** Sources of the facts above. */
+  /** From the file; null: composed from the facts above. */
+  readonly description?: string | null;
+  readonly evidence?: readonly Evidence[];
+  /** Pages with the facts above. */
   readonly sources?: readonly string[];
 };
 
@@ -73,15 +77,41 @@ export type Benchmark = {
   readonly date: string | null;
 };
 
-export type Evidence = {
-  readonly claim: string;
+export const EVIDENCE_STATUSES = ["verified", "claimed", "doubtful"] as const;
+
+export const EVIDENCE_SUBJECTS = [
+  "location",
+  "operator",
+  "certification",
+  "ownership",
+  "infrastructure",
+  "retention",
+  "training",
+  "price",
+  "availability",
+  "interface",
+  "limits",
+  "licence",
+  "release",
+] as const;
+export type EvidenceSubject = (typeof EVIDENCE_SUBJECTS)[number];
+
+/** The source of a fact and how far it supports the fact. */
+export type FactSource = {
+  readonly status: (typeof EVIDENCE_STATUSES)[number];
   readonly url: string;
+  readonly seeAlso: readonly string[];
   readonly kind: "primary" | "secondary";
   /** ISO date on which the source was read. */
   readonly read: string;
+  /** What would settle it; null when nothing is missing. */
+  readonly missing: string | null;
   /** Older than 180 days when the snapshot was built. */
   readonly stale: boolean;
 };
+
+/** A short published statement with its source. */
+export type Evidence = FactSource & { readonly subject: EvidenceSubject; readonly claim: string };
 
 export type Region = {
   readonly id: string;
@@ -96,7 +126,7 @@ export type Region = {
   readonly levelIfChAccepted?: LevelState | null;
   /** The level if only evidence read on the provider's own pages counted. */
   readonly levelPrimaryEvidenceOnly?: LevelState | null;
-  readonly note: string | null;
+  readonly evidence: readonly Evidence[];
 };
 
 export type Provider = {
@@ -122,7 +152,6 @@ export type Provider = {
   /** Named deviations of an almost compatible server. */
   readonly quirks: readonly Quirk[];
   readonly sandbox: boolean;
-  readonly notes: string | null;
 };
 
 export type PriceTier = {
@@ -136,15 +165,6 @@ export type PriceTier = {
   readonly reasoningPer1mTokens?: Decimal | null;
   readonly audioInputPer1mTokens?: Decimal | null;
   readonly audioOutputPer1mTokens?: Decimal | null;
-};
-
-/** Source of a price and how reliable it is. */
-export type PriceSource = {
-  readonly text: string;
-  readonly date: string | null;
-  readonly kind: "first_party" | "community" | "secondary" | null;
-  readonly basis: "as_listed" | "community_conversion" | "unverified";
-  readonly conflict: string | null;
 };
 
 /** One price row. An unstated price is null, which is never zero. */
@@ -170,7 +190,7 @@ export type Price = {
   readonly tiers: readonly PriceTier[];
   /** Separately billed extras by name; an absent extra has no price. */
   readonly extras?: Readonly<Record<string, ExtraPrice>>;
-  readonly source?: PriceSource | null;
+  readonly evidence?: FactSource | null;
 };
 
 /** Either a price per use, or a multiplier of all token prices. */
@@ -242,19 +262,23 @@ export type Endpoint = {
   readonly speech: SpeechSupport | null;
   readonly transcriptions: TranscriptionSupport | null;
   readonly sandbox: boolean;
-  readonly note: string | null;
+  /** A machine of the workspace; absent: a provider. */
+  readonly ownNode?: true;
 };
 
 export type Sovereignty = {
   readonly level: LevelState;
   readonly reason: string;
+  /** The level is an admin's statement; absent: it follows from facts. */
+  readonly attested?: true;
   readonly confidence: "high" | "medium" | "low";
   readonly countries: readonly string[];
   readonly countriesKind: "exact" | "upper_bound" | "unknown";
   readonly locationCommitted?: boolean | null;
   readonly zeroDataRetention: OrUnknown<"yes" | "no" | "on_request">;
   readonly trainsOnData: OrUnknown<"yes" | "no">;
-  readonly evidence: Omit<Evidence, "claim"> | null;
+  /** Statements about this endpoint and its region, besides the provider's. */
+  readonly evidence: readonly Evidence[];
 };
 
 export type Currency = {
@@ -283,6 +307,8 @@ export type CatalogueSnapshot = {
   readonly creators: ReadonlyMap<string, Creator>;
   readonly families: ReadonlyMap<string, Family>;
   readonly models: ReadonlyMap<string, Model>;
+  /** Canonical ids by every other name of a model; without nodes and simulated models. */
+  readonly modelNames: ReadonlyMap<string, readonly string[]>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly endpointsByModel: ReadonlyMap<string, readonly Endpoint[]>;

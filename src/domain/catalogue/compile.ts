@@ -8,6 +8,7 @@ import type {
   Endpoint,
   Evidence,
   ExtraPrice,
+  FactSource,
   Model,
   Price,
   Provider,
@@ -15,8 +16,10 @@ import type {
 } from "./catalogue.ts";
 import { canUseLogprobs, compileDecisionSupport } from "./decisions-support.ts";
 import { compileEmbeddingSupport } from "./embeddings-support.ts";
+import type { EvidenceEntry, PriceEvidenceEntry } from "./evidence-schema.ts";
 import { deepFreeze, FrozenMap } from "./frozen-map.ts";
 import { isStale } from "./levels.ts";
+import { modelNamesOf } from "./model-names.ts";
 import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { compileSpeechSupport } from "./speech-support.ts";
@@ -33,7 +36,7 @@ export function compileCatalogue(parsed: CatalogueRecords, texts: readonly strin
       ? []
       : [compileEndpoint(value, owner.facts, owner.provider, region, nowMs)];
   });
-  const models = parsed.models.map(({ value, creator, family }) => compileModel(value, creator, family));
+  const models = parsed.models.map(({ value, creator, family }) => compileModel(value, creator, family, nowMs));
   return deepFreeze({
     version: sha256Hex(texts.toSorted().join("\n")).slice(0, 16),
     builtAtMs: nowMs,
@@ -43,6 +46,7 @@ export function compileCatalogue(parsed: CatalogueRecords, texts: readonly strin
       ({ slug }) => slug,
     ),
     models: freezeByKey(models, ({ id }) => id),
+    modelNames: new FrozenMap(deepFreeze(modelNamesOf(models, endpoints))),
     providers: freezeByKey(
       providers.map(({ provider }) => provider),
       ({ slug }) => slug,
@@ -97,10 +101,11 @@ function decimalOrNull(amount: number | string | undefined): Decimal | null {
   return amount === undefined ? null : requireDecimal(amount);
 }
 
-function compileModel(entry: ModelEntry, creator: string, family: string): Model {
+function compileModel(entry: ModelEntry, creator: string, family: string, nowMs: number): Model {
   const { quality } = entry;
   return {
     id: entry.id,
+    aliases: entry.aliases ?? [],
     name: entry.name,
     creator,
     family,
@@ -130,7 +135,8 @@ function compileModel(entry: ModelEntry, creator: string, family: string): Model
     benchmarks: (entry.benchmarks ?? []).map(({ date = null, ...rest }) => ({ ...rest, date })),
     sandbox: entry.sandbox ?? false,
     hidden: entry.hidden ?? false,
-    note: entry.note ?? null,
+    description: entry.description ?? null,
+    evidence: compileStatements(entry.evidence, nowMs),
     sources: entry.sources ?? [],
   };
 }
@@ -154,15 +160,14 @@ function compileProvider(facts: ProviderRecord, nowMs: number): Provider {
     docsUrl: facts.docs_url ?? null,
     pricingUrl: facts.pricing_url ?? null,
     levelConfidence: facts.level_confidence ?? "low",
-    regions: facts.regions.map(compileRegion),
-    evidence: (facts.evidence ?? []).map((entry) => compileEvidence(entry, nowMs)),
+    regions: facts.regions.map((region) => compileRegion(region, nowMs)),
+    evidence: compileStatements(facts.evidence, nowMs),
     quirks: facts.quirks ?? [],
     sandbox: facts.sandbox ?? false,
-    notes: facts.notes ?? null,
   };
 }
 
-function compileRegion(entry: ProviderRecord["regions"][number]): Region {
+function compileRegion(entry: ProviderRecord["regions"][number], nowMs: number): Region {
   return {
     id: entry.id,
     name: entry.name,
@@ -171,16 +176,23 @@ function compileRegion(entry: ProviderRecord["regions"][number]): Region {
     countriesKind: entry.countries_kind ?? "unknown",
     locationCommitted: entry.location_committed ?? null,
     level: entry.level ?? "UNCLASSIFIED",
-    levelReason: entry.level_reason ?? "not yet assessed",
+    levelReason: entry.level_reason ?? "Not yet assessed",
     levelIfChAccepted: entry.level_if_ch_accepted ?? null,
     levelPrimaryEvidenceOnly: entry.level_primary_evidence_only ?? null,
-    note: entry.note ?? null,
+    evidence: compileStatements(entry.evidence, nowMs),
   };
 }
 
-function compileEvidence(entry: Omit<Evidence, "stale">, nowMs: number): Evidence {
-  const { claim, url, kind, read } = entry;
-  return { claim, url, kind, read, stale: isStale(read, nowMs) };
+function compileStatements(entries: readonly EvidenceEntry[] | undefined, nowMs: number): Evidence[] {
+  return (entries ?? []).map(({ subject, claim, ...source }) => ({
+    subject,
+    claim,
+    ...compileSource(source, nowMs),
+  }));
+}
+
+function compileSource({ status, url, see_also, kind, read, missing }: PriceEvidenceEntry, nowMs: number): FactSource {
+  return { status, url, seeAlso: see_also ?? [], kind, read, missing: missing ?? null, stale: isStale(read, nowMs) };
 }
 
 function compileEndpoint(
@@ -207,7 +219,7 @@ function compileEndpoint(
     status: entry.status ?? "active",
     availability: entry.availability ?? "listed",
     sovereignty: compileSovereignty(entry, provider, region, nowMs),
-    prices: (entry.prices ?? []).map(compilePrice),
+    prices: (entry.prices ?? []).map((row) => compilePrice(row, nowMs)),
     limits: {
       contextTokens: limits.context_tokens ?? null,
       maxInputTokens: limits.max_input_tokens ?? null,
@@ -234,7 +246,6 @@ function compileEndpoint(
     decisionsInterface: canUseLogprobs(entry, dialects[0], quirks) ? (entry.decisions_interface ?? null) : null,
     ...compileSurfaceSupport(entry, facts),
     sandbox: provider.sandbox,
-    note: entry.note ?? null,
   };
 }
 
@@ -271,7 +282,6 @@ function compileSovereignty(
   region: Region,
   nowMs: number,
 ): Endpoint["sovereignty"] {
-  const own = entry.evidence === undefined ? undefined : compileEvidence(entry.evidence, nowMs);
   return {
     level: entry.level ?? region.level,
     reason: entry.level_reason ?? region.levelReason,
@@ -281,11 +291,11 @@ function compileSovereignty(
     locationCommitted: region.locationCommitted,
     zeroDataRetention: entry.zero_data_retention ?? provider.zeroDataRetention,
     trainsOnData: entry.trains_on_data ?? provider.trainsOnData,
-    evidence: own ?? provider.evidence[0] ?? null,
+    evidence: [...compileStatements(entry.evidence, nowMs), ...region.evidence],
   };
 }
 
-function compilePrice(row: PriceEntry): Price {
+function compilePrice(row: PriceEntry, nowMs: number): Price {
   return {
     currency: row.currency,
     from: row.from ?? null,
@@ -313,16 +323,7 @@ function compilePrice(row: PriceEntry): Price {
       audioOutputPer1mTokens: decimalOrNull(tier.audio_output_per_1m_tokens),
     })),
     ...(row.extras === undefined ? {} : { extras: compileExtras(row.extras) }),
-    source:
-      row.source === undefined
-        ? null
-        : {
-            text: row.source,
-            date: row.source_date ?? null,
-            kind: row.source_kind ?? null,
-            basis: row.basis ?? "as_listed",
-            conflict: row.conflict ?? null,
-          },
+    evidence: row.evidence === undefined ? null : compileSource(row.evidence, nowMs),
   };
 }
 

@@ -77,10 +77,12 @@ describe("evaluation of a rate", () => {
     for (const bad of ["0", "-1", "NaN", "", "1e40", "1000000000.1", "1.0000000000001", "Infinity"])
       expect(await judged({ USD: bad }, { jumps: "accepted" }), bad).toMatchObject([{ is: "refused" }]);
     expect(await judged({ EUR: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("always 1") }]);
-    expect(await judged({ XTS: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("no such") }]);
+    expect(await judged({ XTS: "1.1" })).toMatchObject([
+      { is: "refused", why: expect.stringContaining("not a currency") },
+    ]);
     expect(await judged({ USD: "1.12" }, {}, "2026-02-02")).toMatchObject([{ why: expect.stringContaining("future") }]);
     expect(await judged({ USD: "1.12" }, {}, "2026-01-09")).toMatchObject([
-      { why: expect.stringContaining("in force") },
+      { why: expect.stringContaining("older than the current rate") },
     ]);
   });
 

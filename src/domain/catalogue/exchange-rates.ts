@@ -98,8 +98,8 @@ function rejectionReason(
   current: Currency | undefined,
   { today, jumps, previousDayRates }: RateEvaluationOptions,
 ): string | undefined {
-  if (code === BASE_CURRENCY) return "the euro is what rates are counted in: it is always 1";
-  if (current === undefined) return "the catalogue has no such currency: add it to currencies.json first";
+  if (code === BASE_CURRENCY) return "must not be set: the euro is the base currency and always 1";
+  if (current === undefined) return "is not a currency of the catalogue: add it to currencies.json first";
   const rate = parseDecimal(perEur);
   if (
     rate === undefined ||
@@ -107,13 +107,13 @@ function rejectionReason(
     rate.scale > DECIMALS_MAX ||
     rate.digits > PER_EUR_MAX * powerOfTen(rate.scale)
   )
-    return `write units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${DECIMALS_MAX} places`;
-  if (day > today) return `${day} lies in the future`;
-  if (day < current.rateDate) return `it is of ${day}, and the rate in force is of ${current.rateDate}`;
+    return `must be units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${DECIMALS_MAX} decimal places`;
+  if (day > today) return `${day} is in the future`;
+  if (day < current.rateDate) return `${day} is older than the current rate of ${current.rateDate}`;
   if (day === current.rateDate && isSameRate(rate, current.perEur)) return ALREADY_KNOWN;
   const jumpOrigin = [current.perEur, previousDayRates?.get(code) ?? current.perEur].find((was) => isJump(rate, was));
   if (jumps === "refused" && jumpOrigin !== undefined)
-    return `it moved from ${formatDecimal(jumpOrigin)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if that is true, send it with accept_jumps`;
+    return `changed from ${formatDecimal(jumpOrigin)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if this is correct, send accept_jumps`;
   return undefined;
 }
 

@@ -3,19 +3,27 @@ import { LEVELS } from "../tenancy/policy.ts";
 
 /** Field schemas shared by both file layouts; each error says what to write. */
 export const text = z.string().trim().min(1, "must not be empty");
-export const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
+export const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lowercase letters, digits, '.', '_' or '-'");
 /** Part of an environment variable name, so only letters, digits and hyphens. */
-export const settingSlug = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits or '-'");
+export const settingSlug = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be lowercase letters, digits or '-'");
 export const modelId = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lower case");
+  .regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lowercase");
+/** Routers, nodes and simulated models keep their own names. */
+export const modelAlias = z
+  .string()
+  .max(128)
+  .regex(
+    /^(?!auto$|node\/|sandbox\/)[A-Za-z0-9][A-Za-z0-9._:@/-]*$/,
+    "must be letters, digits, '.', '_', ':', '@', '/' or '-', and not auto, node/… or sandbox/…",
+  );
 export const country = z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166-1 alpha-2 country code such as DE");
 export const currencyCode = z.string().regex(/^[A-Z]{3}$/, "must be an ISO 4217 currency code such as EUR");
 export const day = z.iso.date("must be a date such as 2026-11-15");
 export const dayOrMonth = z
   .string()
   .regex(/^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$/, "must be a date such as 2026-11-15 or 2026-11");
-export const webAddress = z.string().regex(/^https?:\/\/\S+$/, "must be an http or https address");
+export const webAddress = z.string().regex(/^https?:\/\/\S+$/, "must be an http or https URL");
 export const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
 export const yesNo = z.enum(["yes", "no", "unknown"]);
 export const count = z.int("must be a whole number").positive("must be above zero");

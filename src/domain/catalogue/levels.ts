@@ -21,7 +21,7 @@ export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
     name: "Foreign jurisdiction",
     meaning: "Served under third-country law, outside EU/EEA guarantees",
     needs:
-      "Nothing: the operator sits in or is controlled from a third country and no EEA-only location is documented.",
+      "Nothing: the operator is based in or controlled from a third country, and no EEA-only location is documented.",
   },
   {
     level: "L1",
@@ -51,7 +51,7 @@ export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
     level: "UNCLASSIFIED",
     name: "Not yet assessed",
     meaning: "Not yet assessed (a data-quality state, not a rung)",
-    needs: "It satisfies no floor, L0 included.",
+    needs: "It does not meet any floor, not even L0.",
   },
 ];
 

@@ -28,6 +28,13 @@ function without(name: string): Record<string, unknown> {
   return others;
 }
 
+/** The sample with one change to its first statement. */
+function withEvidence(change: Record<string, unknown>): Record<string, unknown> {
+  return changedProvider((file) =>
+    Object.assign(file, { evidence: file.evidence?.map((entry) => ({ ...entry, ...change })) }),
+  );
+}
+
 /** What was done, where the problem must point, what it must say. */
 const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ["no JSON", { ...sampleFiles(), "providers/acme.json": "{ oops" }, "cat/providers/acme.json", /not valid JSON/],
@@ -35,13 +42,13 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "a name that is kept for nodes",
     { ...sampleFiles(), "providers/node-acme.json": { ...sampleProvider(), slug: "node-acme" } },
     "cat/providers/node-acme.json slug",
-    /kept for workspaces' own nodes/,
+    /reserved for nodes of workspaces/,
   ],
   [
     "an unknown field",
     changedProvider((file) => Object.assign(file, { colour: 1 })),
     "cat/providers/acme.json colour",
-    /not a field/,
+    /not a known field/,
   ],
   [
     "a missing field",
@@ -85,8 +92,8 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     `${ENDPOINT}.thinking`,
     /one of adaptive, .*nova/,
   ],
-  ["no currencies", without("currencies.json"), "cat/currencies.json", /^is missing: copy the shipped one$/],
-  ["no capabilities", without("capabilities.json"), "cat/capabilities.json", /^is missing: copy the shipped one$/],
+  ["no currencies", without("currencies.json"), "cat/currencies.json", /^is missing: copy the bundled one$/],
+  ["no capabilities", without("capabilities.json"), "cat/capabilities.json", /^is missing: copy the bundled one$/],
   ["an unknown surface", firstEndpoint({ surfaces: ["video"] }), `${ENDPOINT}.surfaces[0]`, /one of chat/],
   [
     "a surface the model does not list",
@@ -121,16 +128,16 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     /must be a price/,
   ],
   [
-    "an absurd price",
+    "an implausible price",
     priceRow({ currency: "EUR", input_per_1m_tokens: 300000 }),
     `${ENDPOINT}.prices[0].input_per_1m_tokens`,
-    /absurd/,
+    /implausible/,
   ],
   [
-    "an absurd tier",
+    "an implausible tier",
     priceRow({ currency: "EUR", input_per_1m_tokens: 1, tiers: [{ above_input_tokens: 9, input_per_1m_tokens: 3e7 }] }),
     `${ENDPOINT}.prices[0].tiers[0].input_per_1m_tokens`,
-    /absurd/,
+    /implausible/,
   ],
   [
     "a price that grew beyond all numbers",
@@ -154,13 +161,13 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "BILL-05 a price of what nobody can ask for",
     priceRow({ currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1, per_image: 0.04 }),
     `${ENDPOINT}.prices[0].per_image`,
-    /no surface makes images/,
+    /no surface generates images/,
   ],
   [
     "a free row with a price in it",
     priceRow({ currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 2, free: true }),
     `${ENDPOINT}.prices[0].output_per_1m_tokens`,
-    /says free/,
+    /marked as free/,
   ],
   [
     "a price with its point in the wrong place",
@@ -171,31 +178,31 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
       ],
     }),
     `${ENDPOINT}.prices[1].input_per_1m_tokens`,
-    /absurd after 2\.5/,
+    /implausible after 2\.5/,
   ],
   [
     "an extra that nobody knows",
     priceRow({ currency: "EUR", input_per_1m_tokens: 1, extras: { magic: { times: 2, source: "x" } } }),
     `${ENDPOINT}.prices[0].extras.magic`,
-    /not a field|nvalid/,
+    /not a known field|nvalid/,
   ],
   [
-    "an extra for an absurd price",
+    "an extra for an implausible price",
     priceRow({
       currency: "EUR",
       input_per_1m_tokens: 1,
       extras: { web_search: { per_use: 20000, uses_max: 2, source: "x" } },
     }),
     `${ENDPOINT}.prices[0].extras.web_search.per_use`,
-    /absurd/,
+    /implausible/,
   ],
   [
     "an extra that multiplies by nothing",
     priceRow({ currency: "EUR", input_per_1m_tokens: 1, extras: { fast_mode: { times: 0, source: "x" } } }),
     `${ENDPOINT}.prices[0].extras.fast_mode.times`,
-    /absurd/,
+    /implausible/,
   ],
-  ["a price without a figure", priceRow({ currency: "EUR" }), `${ENDPOINT}.prices[0]`, /no figure/],
+  ["a price without a figure", priceRow({ currency: "EUR" }), `${ENDPOINT}.prices[0]`, /has no price/],
   [
     "prices out of order",
     firstEndpoint({
@@ -228,10 +235,10 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     /smallest first/,
   ],
   [
-    "BILL-05 a price that is absurd in euro",
+    "BILL-05 a price that is implausible in euro",
     priceRow({ currency: "USD", per_request: 12_500.01 }),
     `${ENDPOINT}.prices[0].per_request`,
-    /absurd/,
+    /implausible/,
   ],
   [
     "two prices from the beginning",
@@ -252,10 +259,60 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ],
   [
     "evidence from the future",
-    changedProvider((file) =>
-      Object.assign(file, { evidence: [{ claim: "x", url: "y", kind: "primary", read: "2026-11-16" }] }),
-    ),
+    withEvidence({ read: "2026-12-16" }),
     "cat/providers/acme.json evidence[0].read",
+    /future/,
+  ],
+  [
+    "evidence without a status",
+    withEvidence({ status: undefined }),
+    "cat/providers/acme.json evidence[0].status",
+    /must be one of verified, claimed, doubtful/,
+  ],
+  [
+    "a verified claim from a third party",
+    withEvidence({ kind: "secondary" }),
+    "cat/providers/acme.json evidence[0].status",
+    /verified needs a primary source/,
+  ],
+  [
+    "a doubtful claim that does not say what is missing",
+    withEvidence({ status: "doubtful" }),
+    "cat/providers/acme.json evidence[0].missing",
+    /say what would settle/,
+  ],
+  [
+    "evidence without a link",
+    withEvidence({ url: "the price page" }),
+    "cat/providers/acme.json evidence[0].url",
+    /http or https URL/,
+  ],
+  [
+    "a claim as long as a note",
+    withEvidence({ claim: "x".repeat(241) }),
+    "cat/providers/acme.json evidence[0].claim",
+    /one short sentence/,
+  ],
+  [
+    "a free note",
+    firstEndpoint({ note: "not read" }),
+    `${ENDPOINT}.note`,
+    /add an evidence entry with subject, claim, status, url, kind and read/,
+  ],
+  [
+    "a price with a free-text source",
+    priceRow({ currency: "EUR", per_request: 1, source: "a list" }),
+    `${ENDPOINT}.prices[0].source`,
+    /is replaced by evidence/,
+  ],
+  [
+    "a price source from the future",
+    priceRow({
+      currency: "EUR",
+      per_request: 1,
+      evidence: { status: "verified", url: "https://acme.example", kind: "primary", read: "2026-12-16" },
+    }),
+    `${ENDPOINT}.prices[0].evidence.read`,
     /future/,
   ],
   [
@@ -274,15 +331,15 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "a level without countries",
     firstRegion({ countries: [] }),
     "cat/providers/acme.json regions[0].countries",
-    /needs the countries/,
+    /requires compute countries/,
   ],
   [
     "a level without a reason",
     firstRegion({ level_reason: undefined }),
     "cat/providers/acme.json regions[0].level_reason",
-    /say why/,
+    /state why/,
   ],
-  ["an endpoint's own level without a reason", firstEndpoint({ level: "L1" }), `${ENDPOINT}.level_reason`, /say why/],
+  ["an endpoint's own level without a reason", firstEndpoint({ level: "L1" }), `${ENDPOINT}.level_reason`, /state why/],
   [
     "an endpoint outside the EEA with the level of its region",
     firstEndpoint({ countries: ["FR", "US"] }),
@@ -293,7 +350,7 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "an endpoint of unknown countries with the level of its region",
     firstEndpoint({ countries: [] }),
     `${ENDPOINT}.countries`,
-    /needs the countries/,
+    /requires compute countries/,
   ],
   [
     "the same endpoint twice",
@@ -335,7 +392,7 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ],
   [
     "BILL-06 a rate of a day to come",
-    { ...sampleFiles(), "currencies.json": currencies({ rate_date: "2026-11-16" }) },
+    { ...sampleFiles(), "currencies.json": currencies({ rate_date: "2026-12-16" }) },
     "cat/currencies.json currencies[1].rate_date",
     /future/,
   ],
@@ -351,7 +408,7 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "cat/currencies.json currencies[0]",
     /must list EUR/,
   ],
-  ["a stray file", { ...sampleFiles(), "prices.json": {} }, "cat/prices.json", /no catalogue file/],
+  ["a stray file", { ...sampleFiles(), "prices.json": {} }, "cat/prices.json", /not a catalogue file/],
 ];
 
 function currencies(dollar: Record<string, unknown>, euro: Record<string, unknown> = {}) {
@@ -380,14 +437,14 @@ describe("a broken catalogue", () => {
   });
 
   test.each(Object.keys(priceFields))(
-    "BILL-05 an absurd price, a leap of one and a zero that nobody meant are found in %s",
+    "BILL-05 an implausible price, a leap of one and an accidental zero are found in %s",
     async (name) => {
       const row = (figure: number) => ({ currency: "EUR", [name]: figure });
       const said = async (...prices: object[]) =>
         (await problemsOf(firstEndpoint({ prices }))).map(formatProblem).join("\n");
-      expect(await said(row(10_001))).toContain(`prices[0].${name}: 10001 EUR is absurd`);
+      expect(await said(row(10_001))).toContain(`prices[0].${name}: 10001 EUR is implausible`);
       expect(await said(row(1), { ...row(1000), from: "2026-01-01" })).toContain(
-        `prices[1].${name}: 1000 is absurd after 1`,
+        `prices[1].${name}: 1000 is implausible after 1`,
       );
       expect(await said(row(0))).toContain(`prices[0].${name}: is 0`);
     },

@@ -24,7 +24,7 @@ describe("a valid catalogue", () => {
         countries: ["FR"],
         zeroDataRetention: "yes",
         trainsOnData: "no",
-        evidence: { url: "https://acme.example/trust", read: "2026-11-15", stale: false },
+        evidence: [],
       },
     });
   });
@@ -110,7 +110,7 @@ describe("a valid catalogue", () => {
     const version = async (files: Record<string, unknown>) => (await load(files)).version;
     const first = await version(sampleFiles());
     expect(await version(Object.fromEntries(Object.entries(sampleFiles()).toReversed()))).toBe(first);
-    expect(await version(firstEndpoint({ note: "changed" }))).not.toBe(first);
+    expect(await version(firstEndpoint({ status: "preview" }))).not.toBe(first);
     expect((await load(sampleFiles(), NOON_MS + 86_400_000)).version).toBe(first);
   });
 });

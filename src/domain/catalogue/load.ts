@@ -3,7 +3,7 @@ import { compileCatalogue } from "./compile.ts";
 import { isoDay, isStale } from "./levels.ts";
 import { type CatalogueProblem, childLocation, problemAt } from "./problems.ts";
 import { type CatalogueFiles, readFolders } from "./read-folders.ts";
-import { type CatalogueRecords, endpointId } from "./records.ts";
+import { type CatalogueRecords, endpointId, evidenceLists } from "./records.ts";
 import { validateRecords } from "./validate-records.ts";
 
 export type CatalogueLoadResult =
@@ -11,7 +11,7 @@ export type CatalogueLoadResult =
   | { readonly problems: readonly CatalogueProblem[] };
 
 /** Release date of this code: an earlier system clock is wrong and cannot judge future dates. */
-const EARLIEST_PLAUSIBLE_DAY = "2026-11-15";
+const EARLIEST_PLAUSIBLE_DAY = "2026-11-17";
 
 /** Reads, validates and compiles the folders into a snapshot, or returns all problems with file and field. */
 export async function loadCatalogue(
@@ -82,9 +82,9 @@ function warningsIn(parsed: CatalogueRecords, nowMs: number): CatalogueProblem[]
   const providers = new Map(parsed.providers.map(({ value }) => [value.slug, value]));
   const served = new Set(parsed.endpoints.map(({ value }) => value.model));
   return [
-    ...parsed.providers.flatMap(({ at, value }) =>
-      (value.evidence ?? []).flatMap(({ read }, index) =>
-        isStale(read, nowMs) ? [problemAt(childLocation(at, "evidence", index, "read"), staleMessage(read))] : [],
+    ...evidenceLists(parsed).flatMap(({ at, value }) =>
+      value.flatMap(({ read }, index) =>
+        isStale(read, nowMs) ? [problemAt(childLocation(at, index, "read"), staleMessage(read))] : [],
       ),
     ),
     ...parsed.endpoints.flatMap(({ at, value, provider: slug }) => {
@@ -95,17 +95,13 @@ function warningsIn(parsed: CatalogueRecords, nowMs: number): CatalogueProblem[]
       const address = value.base_url === undefined ? region?.base_url : value.base_url;
       const dialects = value.dialects ?? provider?.dialects ?? [];
       const isSpoken = dialects.length > 0 || (value.responses_api ?? provider?.responses_api) === true;
-      const read = value.evidence?.read;
       return [
         ...((value.prices ?? []).length === 0 ? [problemAt(at, `${id} has no price, so it is not callable`)] : []),
         ...(address == null || address.includes("{")
-          ? [problemAt(at, `${id} needs PROVIDER_<SLUG>_BASE_URL: its address is not known or has a placeholder`)]
+          ? [problemAt(at, `${id} needs PROVIDER_<SLUG>_BASE_URL: its URL is unknown or has a placeholder`)]
           : []),
         ...(value.surfaces.includes("chat") && !isSpoken
           ? [problemAt(at, `${id} serves chat but names no dialect, so it is not callable`)]
-          : []),
-        ...(read !== undefined && isStale(read, nowMs)
-          ? [problemAt(childLocation(at, "evidence", "read"), staleMessage(read))]
           : []),
       ];
     }),
@@ -119,5 +115,5 @@ function warningsIn(parsed: CatalogueRecords, nowMs: number): CatalogueProblem[]
 }
 
 function staleMessage(read: string): string {
-  return `${read} is more than 180 days ago: read it again`;
+  return `${read} is more than 180 days ago: read the source again`;
 }

@@ -1,8 +1,9 @@
 import type { Decimal } from "../../kit/money.ts";
 import { NODE_PROVIDER_PREFIX } from "../record/request-shape.ts";
-import type { AnnouncedModel, WorkspaceNode } from "../tenancy/node.ts";
+import { type AnnouncedModel, attestationOf, type WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
+import { EEA, isoDay } from "./levels.ts";
 
 /** Catalogue entries for a workspace node: its models are planned, priced and recorded like any others. */
 export type NodeCatalogue = {
@@ -11,9 +12,6 @@ export type NodeCatalogue = {
   readonly endpoints: readonly Endpoint[];
 };
 
-/** A workspace's own machine satisfies every sovereignty floor that the workspace can set. */
-const NODE_LEVEL = "L4";
-const NODE_LEVEL_REASON = "the workspace's own machine";
 const NODE_REGION = "own";
 
 /** Creator slug of node models. */
@@ -31,7 +29,8 @@ export function buildNodeCatalogue(
 ): NodeCatalogue {
   const models: Model[] = [];
   const endpoints: Endpoint[] = [];
-  for (const local of served) {
+  for (const announced of served) {
+    const local = withSurfaces(node, announced);
     const own = buildModel(node, local);
     models.push(own);
     endpoints.push(buildEndpoint(node, local, own.id));
@@ -39,6 +38,12 @@ export function buildNodeCatalogue(
     if (mapped !== undefined) endpoints.push(buildEndpoint(node, local, mapped.id));
   }
   return { provider: buildNodeProvider(node), models, endpoints };
+}
+
+/** Surfaces that the workspace set replace the announced ones. */
+function withSurfaces(node: Pick<WorkspaceNode, "surfaces">, local: AnnouncedModel): AnnouncedModel {
+  const set = Object.hasOwn(node.surfaces, local.id) ? node.surfaces[local.id] : undefined;
+  return set === undefined ? local : { ...local, surfaces: set };
 }
 
 function buildModel(node: WorkspaceNode, local: AnnouncedModel): Model {
@@ -62,7 +67,7 @@ function buildModel(node: WorkspaceNode, local: AnnouncedModel): Model {
     sandbox: false,
     // Routers may select it like any model: free, with unknown quality.
     hidden: false,
-    note: `Served by the node ${node.name} of this workspace.`,
+    description: `Served by the node ${node.name} of this workspace.`,
   };
 }
 
@@ -107,20 +112,38 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
     speech: null,
     transcriptions: null,
     sandbox: false,
-    note: null,
+    ownNode: true,
   };
 }
 
-/** The workspace declares the country; the other claims follow from ownership. */
+/** The workspace declares the country; that nothing is retained or trained on follows from ownership. */
 export function nodeSovereignty(node: WorkspaceNode): Sovereignty {
   return {
-    level: NODE_LEVEL,
-    reason: NODE_LEVEL_REASON,
-    confidence: "high",
+    ...nodeLevel(node),
     ...nodeCountries(node),
     zeroDataRetention: "yes",
     trainsOnData: "no",
-    evidence: null,
+    evidence: [],
+  };
+}
+
+type LevelFacts = Pick<Sovereignty, "level" | "reason" | "confidence" | "attested">;
+
+/** The level follows from the country; only an attestation for a machine in the EEA raises it. */
+export function nodeLevel(node: Pick<WorkspaceNode, "country" | "attestations">): LevelFacts {
+  const { country } = node;
+  if (country === null)
+    return { level: "UNCLASSIFIED", reason: "the workspace declares no country for it", confidence: "low" };
+  if (!EEA.has(country)) return { level: "L0", reason: `declared in ${country}, outside the EEA`, confidence: "low" };
+  const attestation = attestationOf(node);
+  if (attestation === undefined)
+    return { level: "L1", reason: `declared in ${country}, in the EEA`, confidence: "low" };
+  const { level, name, atMs, reason } = attestation;
+  return {
+    level,
+    reason: `attested by ${name} on ${isoDay(atMs)}: ${reason}`,
+    confidence: "medium",
+    attested: true,
   };
 }
 
@@ -131,6 +154,7 @@ function nodeCountries({ country }: WorkspaceNode): Pick<Region, "countries" | "
 }
 
 export function buildNodeProvider(node: WorkspaceNode): Provider {
+  const { level, reason, confidence } = nodeLevel(node);
   return {
     slug: nodeProviderSlug(node),
     name: `Node ${node.name}`,
@@ -146,22 +170,21 @@ export function buildNodeProvider(node: WorkspaceNode): Provider {
     currency: "EUR",
     docsUrl: null,
     pricingUrl: null,
-    levelConfidence: "high",
+    levelConfidence: confidence,
     regions: [
       {
         id: NODE_REGION,
         name: node.name,
         baseUrl: `tunnel://${node.id}/v1`,
         ...nodeCountries(node),
-        level: NODE_LEVEL,
-        levelReason: NODE_LEVEL_REASON,
-        note: null,
+        level,
+        levelReason: reason,
+        evidence: [],
       },
     ],
     evidence: [],
     quirks: [],
     sandbox: false,
-    notes: null,
   };
 }
 

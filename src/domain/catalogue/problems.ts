@@ -37,10 +37,25 @@ export function parseAt<T>(schema: z.ZodType<T>, raw: unknown, at: SourceLocatio
   return { problems: result.error.issues.flatMap((issue) => issueProblems(issue, at)) };
 }
 
+/** Free text of earlier formats, and the structured field that replaces it. */
+const REPLACED_FIELDS: Readonly<Record<string, string>> = Object.fromEntries([
+  ...["note", "notes", "logprobs_note"].map((name) => [
+    name,
+    "free notes are not supported: add an evidence entry with subject, claim, status, url, kind and read",
+  ]),
+  ...["source", "source_date", "source_kind", "basis", "conflict"].map((name) => [
+    name,
+    "is replaced by evidence: write its status, url, kind and read, and what is missing",
+  ]),
+]);
+
 function issueProblems(issue: z.core.$ZodIssue, at: SourceLocation): CatalogueProblem[] {
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) =>
-      problemAt(childLocation(at, ...issue.path, key), "is not a field of the format; remove it or correct its name"),
+      problemAt(
+        childLocation(at, ...issue.path, key),
+        REPLACED_FIELDS[key] ?? "is not a known field: remove it or correct its name",
+      ),
     );
   return [problemAt(childLocation(at, ...issue.path), issueMessage(issue))];
 }

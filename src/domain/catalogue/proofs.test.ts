@@ -166,7 +166,7 @@ test("a proof covers one model, interface and base URL", async () => {
   const { judge } = await endpoints();
   const at = (baseUrl: string) => ({ baseUrl: () => baseUrl });
   const subject = proofSubject(judge, "decisions", at("https://a.example/v1"));
-  expect(proofSubject({ ...judge, note: "new" }, "decisions", at("https://a.example/v1"))).toBe(subject);
+  expect(proofSubject({ ...judge, status: "preview" }, "decisions", at("https://a.example/v1"))).toBe(subject);
   const others = [
     proofSubject(judge, "decisions", at("https://b.example/v1")),
     proofSubject(judge, "speech", at("https://a.example/v1")),

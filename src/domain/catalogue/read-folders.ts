@@ -34,12 +34,12 @@ function missingFiles({ providers, models, currencies, capabilities, problems }:
   ];
   return needed
     .filter(({ name, isMissing }) => isMissing && !problems.some(({ file }) => path.basename(file) === name))
-    .map(({ name }) => problemAt({ file: path.join(folder, name), field: "" }, "is missing: copy the shipped one"));
+    .map(({ name }) => problemAt({ file: path.join(folder, name), field: "" }, "is missing: copy the bundled one"));
 }
 
 async function readFolder(folder: string, files: CatalogueFiles): Promise<CatalogueSources> {
   const names = await files.list(folder);
-  if (names === undefined) return problemSource(folder, "is not a folder that can be read");
+  if (names === undefined) return problemSource(folder, "is not a readable folder");
   if (names.includes("endpoints.json") && names.includes("providers.json")) return readSeed(folder, names, files);
   const parts = await Promise.all([
     ...names.filter(isDataFile).map((name) => readFile(path.join(folder, name), topLevelParser(name), files)),
@@ -47,7 +47,7 @@ async function readFolder(folder: string, files: CatalogueFiles): Promise<Catalo
   ]);
   const all = parts.flat();
   if (all.length === 0)
-    return problemSource(folder, "holds no catalogue: expected providers/*.json and creators/*.json");
+    return problemSource(folder, "is not a catalogue: expected providers/*.json and creators/*.json");
   return { parsed: mergeRecords(all.map(({ parsed }) => parsed)), texts: all.flatMap(({ texts }) => texts) };
 }
 
@@ -72,7 +72,7 @@ type FileParser = (raw: unknown, at: SourceLocation) => CatalogueRecords;
 function topLevelParser(name: string): FileParser {
   if (name === "currencies.json") return parseCurrenciesFile;
   if (name === "capabilities.json") return parseCapabilitiesFile;
-  return (_raw, at) => singleProblem(at, "is no catalogue file: put it into providers/ or creators/");
+  return (_raw, at) => singleProblem(at, "is not a catalogue file: move it to providers/ or creators/");
 }
 
 async function readFile(file: string, reader: FileParser, files: CatalogueFiles): Promise<CatalogueSources> {

@@ -1,4 +1,5 @@
-import type { CatalogueProblem, WithLocation } from "./problems.ts";
+import type { EvidenceEntry } from "./evidence-schema.ts";
+import { type CatalogueProblem, childLocation, type WithLocation } from "./problems.ts";
 import type {
   CapabilitiesFile,
   CreatorFile,
@@ -48,6 +49,16 @@ export function mergeRecords(parts: readonly CatalogueRecords[]): CatalogueRecor
     capabilities: parts.flatMap((part) => part.capabilities),
     problems: parts.flatMap((part) => part.problems),
   };
+}
+
+/** Every list of statements, with the location of the list. */
+export function evidenceLists({ providers, endpoints, models }: CatalogueRecords): WithLocation<EvidenceEntry[]>[] {
+  const regions = providers.flatMap(({ at, value }) =>
+    value.regions.map((region, index) => ({ at: childLocation(at, "regions", index), value: region })),
+  );
+  return [...providers, ...regions, ...endpoints, ...models].flatMap(({ at, value: { evidence } }) =>
+    evidence === undefined ? [] : [{ at: childLocation(at, "evidence"), value: evidence }],
+  );
 }
 
 export function endpointId(provider: string, entry: Pick<EndpointEntry, "region" | "model">): string {

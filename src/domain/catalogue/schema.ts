@@ -7,6 +7,7 @@ import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./decisions-support.ts";
 import { embeddingsEntry } from "./embeddings-support.ts";
+import { evidenceEntry, priceEvidenceEntry } from "./evidence-schema.ts";
 import {
   amount,
   count,
@@ -15,6 +16,7 @@ import {
   day,
   dayOrMonth,
   level,
+  modelAlias,
   modelId,
   priceFields,
   settingSlug,
@@ -58,26 +60,12 @@ const priceRow = z.strictObject({
     .partialRecord(z.enum(EXTRAS), extra)
     .optional()
     .describe("Separately billed extras, in the row's currency. A request for an absent extra is refused."),
-  source: text.optional().describe("Source of the prices."),
-  source_date: day.optional(),
-  source_kind: z.enum(["first_party", "community", "secondary"]).optional(),
-  basis: z
-    .enum(["as_listed", "community_conversion", "unverified"])
-    .optional()
-    .describe("How the prices relate to the provider's own list. Absent: as_listed."),
-  conflict: text.optional().describe("Conflicting value from another source."),
+  evidence: priceEvidenceEntry.optional().describe("Source of the prices."),
 });
 
 const efforts = z.array(z.enum(EFFORTS).exclude(["none"])).min(1, "must name at least one word");
 
 const alternative = z.strictObject({ currency: currencyCode, ...priceFields, source: text.optional() });
-
-const evidence = z.strictObject({
-  claim: text.describe("The page's claim, in a few words."),
-  url: text.describe("The page."),
-  kind: z.enum(["primary", "secondary"]).describe("primary: read on the provider's own page."),
-  read: day.describe("When it was read. After 180 days it is flagged as stale."),
-});
 
 const endpoint = z.strictObject({
   model: modelId.describe("A model of the creators' files."),
@@ -86,7 +74,7 @@ const endpoint = z.strictObject({
   surfaces: z.array(z.enum(SURFACES)).min(1, "must name at least one surface"),
   status: z.enum(["active", "preview", "deprecated", "retired"]).optional().describe("Absent: active."),
   availability: z.enum(["listed", "unverified"]).optional().describe("Absent: listed."),
-  base_url: webAddress.nullable().optional().describe("Absent: the region's. null: not known for this endpoint."),
+  base_url: webAddress.nullable().optional().describe("Absent: the region's. null: unknown for this endpoint."),
   dialects: z
     .array(z.enum(DIALECTS))
     .optional()
@@ -105,9 +93,7 @@ const endpoint = z.strictObject({
   countries_kind: z.enum(["exact", "upper_bound", "unknown"]).optional(),
   zero_data_retention: z.enum(["yes", "no", "on_request", "unknown"]).optional(),
   trains_on_data: yesNo.optional(),
-  evidence: evidence
-    .optional()
-    .describe("Only if the level is based on another page than the provider's first evidence."),
+  evidence: z.array(evidenceEntry).optional().describe("Statements about this endpoint alone."),
   prices: z.array(priceRow).optional().describe("One row, or several with dates. Absent: unknown, so not callable."),
   price_alternatives: z.array(alternative).optional().describe("The same list in another currency. Never billed."),
   limits: z
@@ -148,16 +134,13 @@ const endpoint = z.strictObject({
     .optional()
     .describe("Supported betas of the messages dialect; others are dropped. Absent: the provider's list."),
   supported_params: z.array(text).optional().describe("Parameter names that the provider documents."),
-  note: text.optional(),
 });
 
 const region = z.strictObject({
   id: settingSlug,
   name: text,
-  base_url: webAddress
-    .optional()
-    .describe("With {placeholder} where the operator's own account goes. Absent: not known."),
-  countries: z.array(country).describe("Where requests are computed. Empty: not known."),
+  base_url: webAddress.optional().describe("{placeholder} stands for the operator's own account. Absent: unknown."),
+  countries: z.array(country).describe("Where requests are computed. Empty: unknown."),
   countries_kind: z
     .enum(["exact", "upper_bound", "unknown"])
     .optional()
@@ -167,7 +150,7 @@ const region = z.strictObject({
   level_reason: text.optional().describe("Why this level and not the next one. Needed with a level."),
   level_if_ch_accepted: level.optional(),
   level_primary_evidence_only: level.optional(),
-  note: text.optional(),
+  evidence: z.array(evidenceEntry).optional().describe("Statements about all endpoints of the region."),
 });
 
 export const ProviderFile = z.strictObject({
@@ -202,14 +185,15 @@ export const ProviderFile = z.strictObject({
     .array(text)
     .optional()
     .describe("Supported betas of the messages dialect; others are dropped. Absent: all are sent."),
-  logprobs_note: text.optional(),
   docs_url: webAddress.optional(),
   pricing_url: webAddress.optional(),
   level_confidence: z.enum(["high", "medium", "low"]).optional().describe("Grades the evidence. Absent: low."),
   sandbox: z.literal(true).optional().describe("Simulated: replies are generated by the sandbox."),
-  notes: text.optional(),
   regions: z.array(region).min(1, "must name at least one region"),
-  evidence: z.array(evidence).optional().describe("The levels are based on the first entry."),
+  evidence: z
+    .array(evidenceEntry)
+    .optional()
+    .describe("Statements about the provider. The first one of a subject supports the level."),
   endpoints: z.array(endpoint),
 });
 export type ProviderFile = z.infer<typeof ProviderFile>;
@@ -218,6 +202,10 @@ export type PriceEntry = NonNullable<EndpointEntry["prices"]>[number];
 
 const model = z.strictObject({
   id: modelId.describe("What callers send."),
+  aliases: z
+    .array(modelAlias)
+    .optional()
+    .describe("Other names of the model. Its name without the creator, with a date and with -latest need no entry."),
   name: text,
   release_date: dayOrMonth.optional(),
   knowledge_cutoff: dayOrMonth.optional(),
@@ -238,8 +226,16 @@ const model = z.strictObject({
       source_release: text.optional(),
       licence: text.optional(),
       metric: text.optional(),
-      estimated: z.boolean().optional(),
+      estimated: z.boolean().optional().describe("Moved from an older release to the current scale."),
       extrapolated: z.boolean().optional(),
+      raw_score: z.number().optional().describe("The score before an estimate, on the scale of the original release."),
+      fit: z
+        .strictObject({
+          to_release: text.describe("The release whose scale the estimate has."),
+          steps: z.array(z.strictObject({ models: count, r2: z.number().min(0).max(1) })),
+        })
+        .optional()
+        .describe("Linear fits over the models that two releases share."),
     })
     .optional(),
   benchmarks: z
@@ -247,8 +243,9 @@ const model = z.strictObject({
     .optional(),
   sandbox: z.literal(true).optional().describe("Simulated: replies are generated by the sandbox."),
   hidden: z.literal(true).optional().describe("Unlisted; demonstrates failures."),
-  sources: z.array(text).optional(),
-  note: text.optional(),
+  description: text.optional().describe("One or two sentences. Absent: composed from the facts."),
+  evidence: z.array(evidenceEntry).optional().describe("Statements about the model itself."),
+  sources: z.array(webAddress).optional().describe("Pages with the facts."),
 });
 
 export const CreatorFile = z.strictObject({

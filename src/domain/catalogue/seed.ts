@@ -10,6 +10,7 @@ import {
 } from "./problems.ts";
 import type { CatalogueRecords, ProviderRecord } from "./records.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
+import { pagesIn, seedLevelStatement, seedPriceSource, seedStatements } from "./seed-evidence.ts";
 import {
   SeedCapability,
   SeedCreator,
@@ -83,7 +84,8 @@ export function parseSeed(
 }
 
 function providerFromSeed(seed: SeedProvider): ProviderRecord {
-  const { dialects, responses_api, certifications, ...rest } = seed;
+  // Notes of this layout are free text for its readers, and are not published.
+  const { dialects, responses_api, certifications, logprobs_note: _logprobs, notes: _notes, ...rest } = seed;
   return {
     ...rest,
     certifications: nonEmpty(certifications),
@@ -92,8 +94,8 @@ function providerFromSeed(seed: SeedProvider): ProviderRecord {
     speech: seedProviderSpeech(seed.slug),
     embeddings: seedProviderEmbeddings(seed.slug),
     decisions: seedProviderDecisions(seed.slug),
-    regions: seed.regions,
-    evidence: nonEmpty(seed.evidence),
+    regions: seed.regions.map(({ note: _note, ...region }) => region),
+    evidence: nonEmpty(seedStatements(seed.evidence)),
   };
 }
 
@@ -125,15 +127,15 @@ function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | undefined
     limits: nonBlank(seed.limits),
     features: nonBlank(seed.features),
     supported_params: seed.supported_params,
-    note: noteFromSeed(seed, prices),
   };
 }
 
 function sovereigntyFromSeed(
-  { sovereignty: value }: SeedEndpoint,
+  seed: SeedEndpoint,
   provider: SeedProvider | undefined,
   region: SeedProvider["regions"][number] | undefined,
 ): Partial<EndpointEntry> {
+  const { sovereignty: value } = seed;
   const first = provider?.evidence[0];
   const sameEvidence =
     first?.url === value.evidence_url && first.kind === value.evidence_kind && first.read === value.evidence_date;
@@ -145,9 +147,7 @@ function sovereigntyFromSeed(
     countries_kind: ifDifferent(value.compute_countries_kind, region?.countries_kind),
     zero_data_retention: ifDifferent(value.zero_data_retention, provider?.zero_data_retention),
     trains_on_data: ifDifferent(value.trains_on_data, provider?.trains_on_data),
-    evidence: sameEvidence
-      ? undefined
-      : { claim: "the level", url: value.evidence_url, kind: value.evidence_kind, read: value.evidence_date },
+    evidence: sameEvidence ? undefined : nonEmpty(seedLevelStatement(seed)),
   };
 }
 
@@ -159,29 +159,19 @@ function priceFromSeed(seed: SeedEndpoint): PriceEntry | undefined {
   return {
     ...figures,
     tiers: nonEmpty(tiers),
-    source: seed.price_source,
-    source_date: seed.price_source_date,
-    source_kind: seed.price_source_kind === "none" ? undefined : seed.price_source_kind,
-    basis: seed.price_basis === "as_listed" ? undefined : seed.price_basis,
-    conflict: seed.price_conflict,
+    evidence: seedPriceSource(seed),
   };
 }
 
-function noteFromSeed(seed: SeedEndpoint, price: PriceEntry | undefined): string | undefined {
-  if (price !== undefined || seed.price_source === undefined) return seed.note;
-  const unpriced = `no price found (${seed.price_source})`;
-  return seed.note === undefined ? unpriced : `${seed.note}; ${unpriced}`;
-}
-
 function modelFromSeed(seed: SeedModel): ModelEntry {
-  const { slug, creator: _creator, family: _family, quality, ...rest } = seed;
+  const { slug, creator: _creator, family: _family, note: _note, quality, ...rest } = seed;
   const { score, source, ...details } = quality;
   return {
     id: slug,
     ...rest,
     quality: score === undefined || source === undefined ? undefined : { score, source, ...details },
     benchmarks: nonEmpty(seed.benchmarks),
-    sources: seed.sources === undefined ? undefined : nonEmpty(seed.sources),
+    sources: seed.sources === undefined ? undefined : nonEmpty(seed.sources.flatMap(pagesIn)),
   };
 }
 

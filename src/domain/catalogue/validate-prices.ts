@@ -15,7 +15,6 @@ export function priceProblems(parsed: CatalogueRecords, today: string): Catalogu
     ...dateProblems(value, at),
     ...jumpProblems(value, at),
     ...zeroPriceProblems(value, at),
-    ...evidenceProblems(value, at, today),
     ...(value.prices ?? []).flatMap((row, index) =>
       rowProblems(row, childLocation(at, "prices", index), perEur, today),
     ),
@@ -31,12 +30,6 @@ function unknownCurrencyProblem(at: SourceLocation, currency: string): Catalogue
   return problemAt(at, `there is no currency "${currency}" in currencies.json`);
 }
 
-function evidenceProblems(value: EndpointEntry, at: SourceLocation, today: string): CatalogueProblem[] {
-  const read = value.evidence?.read;
-  if (read === undefined || read <= today) return [];
-  return [problemAt(childLocation(at, "evidence", "read"), `${read} lies in the future`)];
-}
-
 /** Rows are oldest first, one per day; only the first may have no date. */
 function dateProblems({ prices = [] }: EndpointEntry, at: SourceLocation): CatalogueProblem[] {
   return prices.flatMap((row, index) => {
@@ -45,7 +38,7 @@ function dateProblems({ prices = [] }: EndpointEntry, at: SourceLocation): Catal
     const place = childLocation(at, "prices", index, "from");
     if (row.from === undefined) return [problemAt(place, "is missing: only the first price row may be without a date")];
     if (before.from !== undefined && row.from <= before.from)
-      return [problemAt(place, `${row.from} does not follow ${before.from}: write price rows oldest first`)];
+      return [problemAt(place, `${row.from} is not after ${before.from}: sort price rows by date, oldest first`)];
     return [];
   });
 }
@@ -57,7 +50,7 @@ function jumpProblems({ prices = [] }: EndpointEntry, at: SourceLocation): Catal
     return PRICE_FIELDS.flatMap((name) => {
       const [was, is] = [Number(before[name] ?? 0), Number(row[name] ?? 0)];
       if (was === 0 || is === 0 || Math.max(was / is, is / was) < PRICE_JUMP_FACTOR) return [];
-      const message = `${is} is absurd after ${was}: no price moves by a factor of ${PRICE_JUMP_FACTOR} in one step`;
+      const message = `${is} is implausible after ${was}: a price must not change by more than a factor of ${PRICE_JUMP_FACTOR} at once`;
       return [problemAt(childLocation(at, "prices", index, name), message)];
     });
   });
@@ -73,7 +66,7 @@ function zeroPriceProblems({ prices = [], surfaces }: EndpointEntry, at: SourceL
       const paid = stated.find((name) => !zeros.includes(name));
       return paid === undefined
         ? []
-        : [problemAt(childLocation(place, paid), `${row[paid]} is not 0, and the row says free`)];
+        : [problemAt(childLocation(place, paid), `${row[paid]} is not 0, but the row is marked as free`)];
     }
     const chats = surfaces.includes("chat");
     const undeclaredZero = zeros.find(
@@ -82,8 +75,7 @@ function zeroPriceProblems({ prices = [], surfaces }: EndpointEntry, at: SourceL
         (chats && (name === "input_per_1m_tokens" || name === "output_per_1m_tokens")),
     );
     if (undeclaredZero === undefined) return [];
-    const message =
-      "is 0: leave it out when it is not known; where the provider takes nothing at all, write free: true";
+    const message = "is 0: omit it if it is unknown; if the provider charges nothing, set free: true";
     return [problemAt(childLocation(place, undeclaredZero), message)];
   });
 }
@@ -98,12 +90,12 @@ function rowProblems(
   const rate = perEur.get(row.currency);
   if (rate === undefined) problems.push(unknownCurrencyProblem(childLocation(at, "currency"), row.currency));
   if (PRICE_FIELDS.every((name) => row[name] === undefined))
-    problems.push(problemAt(at, "has no figure: leave the row out when the price is not known"));
-  if (row.source_date !== undefined && row.source_date > today)
-    problems.push(problemAt(childLocation(at, "source_date"), `${row.source_date} lies in the future`));
+    problems.push(problemAt(at, "has no price: omit the row if the price is unknown"));
+  if (row.evidence !== undefined && row.evidence.read > today)
+    problems.push(problemAt(childLocation(at, "evidence", "read"), `${row.evidence.read} is in the future`));
   if (row.per_image !== undefined)
     problems.push(
-      problemAt(childLocation(at, "per_image"), "nothing is charged by it: no surface makes images; leave it out"),
+      problemAt(childLocation(at, "per_image"), "has no effect, because no surface generates images: omit it"),
     );
   const amounts = [
     ...PRICE_FIELDS.map((name) => ({ at: childLocation(at, name), figure: row[name] })),
@@ -116,12 +108,15 @@ function rowProblems(
     if ("per_use" in extra) amounts.push({ at: childLocation(place, "per_use"), figure: extra.per_use });
     else if (Number(extra.times) > EXTRA_MULTIPLIER_MAX || Number(extra.times) === 0)
       problems.push(
-        problemAt(childLocation(place, "times"), `${extra.times} is absurd: write up to ${EXTRA_MULTIPLIER_MAX}`),
+        problemAt(
+          childLocation(place, "times"),
+          `${extra.times} is implausible: the maximum is ${EXTRA_MULTIPLIER_MAX}`,
+        ),
       );
   }
   for (const { at: place, figure } of amounts) {
     if (figure !== undefined && Number(figure) / (rate ?? 1) > PRICE_EUR_MAX)
-      problems.push(problemAt(place, `${figure} ${row.currency} is absurd: no price is above ${PRICE_EUR_MAX} euro`));
+      problems.push(problemAt(place, `${figure} ${row.currency} is implausible: the maximum is ${PRICE_EUR_MAX} euro`));
   }
   return [...problems, ...tierProblems(row, at)];
 }
@@ -132,7 +127,10 @@ function tierProblems({ tiers = [] }: PriceEntry, at: SourceLocation): Catalogue
     if (before === undefined || tier.above_input_tokens > before.above_input_tokens) return [];
     const place = childLocation(at, "tiers", index, "above_input_tokens");
     return [
-      problemAt(place, `${tier.above_input_tokens} does not follow ${before.above_input_tokens}: smallest first`),
+      problemAt(
+        place,
+        `${tier.above_input_tokens} is not above ${before.above_input_tokens}: sort tiers by threshold, smallest first`,
+      ),
     ];
   });
 }

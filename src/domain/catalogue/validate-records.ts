@@ -1,8 +1,10 @@
 import { isNodeProvider } from "../record/request-shape.ts";
+import type { EvidenceEntry } from "./evidence-schema.ts";
 import { EEA } from "./levels.ts";
+import { bareName } from "./model-names.ts";
 import { NODE_CREATOR } from "./node-catalogue.ts";
 import { type CatalogueProblem, childLocation, problemAt, type SourceLocation, type WithLocation } from "./problems.ts";
-import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
+import { type CatalogueRecords, endpointId, evidenceLists, type ProviderRecord } from "./records.ts";
 import type { EndpointEntry } from "./schema.ts";
 import { priceProblems } from "./validate-prices.ts";
 
@@ -11,7 +13,9 @@ export function validateRecords(parsed: CatalogueRecords, today: string): Catalo
   return [
     ...duplicateProblems(parsed),
     ...reservedNameProblems(parsed),
+    ...aliasProblems(parsed),
     ...parsed.models.flatMap((model) => modelProblems(model, parsed)),
+    ...evidenceLists(parsed).flatMap(({ at, value }) => futureProblems(value, at, today)),
     ...parsed.families.flatMap(({ at, value }) =>
       problemUnless(
         hasSlug(parsed.creators, value.creator),
@@ -19,7 +23,7 @@ export function validateRecords(parsed: CatalogueRecords, today: string): Catalo
         `there is no creator "${value.creator}"`,
       ),
     ),
-    ...parsed.providers.flatMap((provider) => providerProblems(provider, parsed, today)),
+    ...parsed.providers.flatMap((provider) => providerProblems(provider, parsed)),
     ...endpointProblems(parsed),
     ...currencyProblems(parsed, today),
     ...priceProblems(parsed, today),
@@ -28,7 +32,7 @@ export function validateRecords(parsed: CatalogueRecords, today: string): Catalo
 
 /** Workspace nodes use these names, and policies refer to them. */
 function reservedNameProblems({ providers, creators }: CatalogueRecords): CatalogueProblem[] {
-  const message = "this name is kept for workspaces' own nodes: take another";
+  const message = "is reserved for nodes of workspaces: choose another name";
   return [
     ...providers.flatMap(({ at, value }) =>
       problemUnless(!isNodeProvider(value.slug), childLocation(at, "slug"), message),
@@ -37,6 +41,20 @@ function reservedNameProblems({ providers, creators }: CatalogueRecords): Catalo
       problemUnless(value.slug !== NODE_CREATOR, childLocation(at, "slug"), message),
     ),
   ];
+}
+
+/** An alias names one model: it must not be an id, or another name of a second model. */
+function aliasProblems({ models }: CatalogueRecords): CatalogueProblem[] {
+  const owners = new Map<string, string>();
+  for (const { value } of models) owners.set(value.id, value.id).set(bareName(value.id), value.id);
+  return models.flatMap(({ at, value }) =>
+    (value.aliases ?? []).flatMap((alias, index) => {
+      const owner = owners.get(alias);
+      owners.set(alias, owner ?? value.id);
+      const message = `"${alias}" already names ${owner ?? value.id}: choose another alias`;
+      return problemUnless(owner === undefined, childLocation(at, "aliases", index), message);
+    }),
+  );
 }
 
 function problemUnless(isValid: boolean, at: SourceLocation, message: string): CatalogueProblem[] {
@@ -116,7 +134,7 @@ function modelProblems(
     ...problemUnless(
       value.sandbox !== true || isNamedSimulated(value.name),
       childLocation(at, "name"),
-      'a sandbox model must say so in its name: put the word "simulated" into it',
+      'a sandbox model must have the word "simulated" in its name',
     ),
   ];
 }
@@ -128,7 +146,6 @@ function isNamedSimulated(name: string): boolean {
 function providerProblems(
   { at, value }: CatalogueRecords["providers"][number],
   parsed: CatalogueRecords,
-  today: string,
 ): CatalogueProblem[] {
   const currencies = new Set(parsed.currencies.map((currency) => currency.value.code));
   return [
@@ -137,13 +154,10 @@ function providerProblems(
       childLocation(at, "currency"),
       unknownCurrencyMessage(value.currency),
     ),
-    ...(value.evidence ?? []).flatMap(({ read }, index) =>
-      problemUnless(read <= today, childLocation(at, "evidence", index, "read"), `${read} lies in the future`),
-    ),
     ...problemUnless(
       value.sandbox !== true || isNamedSimulated(value.name),
       childLocation(at, "name"),
-      'a sandbox provider must say so in its name: put the word "simulated" into it',
+      'a sandbox provider must have the word "simulated" in its name',
     ),
     ...value.regions.flatMap((region, index) =>
       levelProblems(
@@ -157,6 +171,12 @@ function providerProblems(
       ),
     ),
   ];
+}
+
+function futureProblems(evidence: readonly EvidenceEntry[], at: SourceLocation, today: string): CatalogueProblem[] {
+  return evidence.flatMap(({ read }, index) =>
+    problemUnless(read <= today, childLocation(at, index, "read"), `${read} is in the future`),
+  );
 }
 
 function unknownCurrencyMessage(code: string): string {
@@ -176,7 +196,7 @@ function levelProblems({ level, reason, countries, hasEvidence }: LevelClaim, at
   const problems = problemUnless(
     reason !== undefined,
     childLocation(at, "level_reason"),
-    `is missing: say why the level is ${level}`,
+    `is missing: state why the level is ${level}`,
   );
   if (level === "L0") return problems;
   return [
@@ -198,15 +218,11 @@ function countryProblems(
   if (level === undefined || level === "UNCLASSIFIED" || level === "L0") return [];
   const outside = countries.filter((country) => !EEA.has(country));
   return [
-    ...problemUnless(
-      countries.length > 0,
-      childLocation(at, "countries"),
-      `${level} needs the countries it computes in`,
-    ),
+    ...problemUnless(countries.length > 0, childLocation(at, "countries"), `${level} requires compute countries`),
     ...problemUnless(
       outside.length === 0,
       childLocation(at, "countries"),
-      `${level} needs countries of the EEA only, and ${outside.join(", ")} is outside`,
+      `${level} requires EEA countries only, but ${outside.join(", ")} is outside`,
     ),
   ];
 }
@@ -222,7 +238,7 @@ function endpointLevelProblems(
   at: SourceLocation,
 ): CatalogueProblem[] {
   if (level === undefined) return countries === undefined ? [] : countryProblems(region?.level, countries, at);
-  const hasEvidence = provider.sandbox === true || evidence !== undefined || (provider.evidence ?? []).length > 0;
+  const hasEvidence = provider.sandbox === true || [...(evidence ?? []), ...(provider.evidence ?? [])].length > 0;
   return levelProblems({ level, reason, countries: countries ?? region?.countries ?? [], hasEvidence }, at);
 }
 
@@ -257,7 +273,7 @@ function endpointProblems(parsed: CatalogueRecords): CatalogueProblem[] {
       ...problemUnless(
         model === undefined || (model.sandbox ?? false) === (provider.sandbox ?? false),
         childLocation(at, "model"),
-        "a simulated provider serves simulated models only, and no other provider serves them",
+        "simulated models must be served by simulated providers only, and by no other",
       ),
       ...endpointLevelProblems(value, provider, region, at),
     ];
@@ -280,7 +296,7 @@ function currencyProblems(parsed: CatalogueRecords, today: string): CataloguePro
       ...problemUnless(
         value.rate_date <= today,
         childLocation(row, "rate_date"),
-        `${value.rate_date} lies in the future`,
+        `${value.rate_date} is in the future`,
       ),
     ]),
   ];

@@ -5,7 +5,7 @@ export class ChangeNotPropagated extends Fault {
   constructor() {
     super("service_unavailable", {
       message:
-        "The change is saved, but the other instances could not be told of it yet. They learn of it within some seconds. Look whether it is there before you send it again.",
+        "The change is saved, but other instances could not be notified yet. They will follow within seconds. Check the current state before you send it again.",
       headers: { "retry-after": "5" },
     });
   }

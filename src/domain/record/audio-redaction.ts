@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonText } from "../../kit/json.ts";
 
-const AUDIO_MARKER = "[audio is never kept]";
-const UNREADABLE_MARKER = "[left out: it could not be read and may hold audio]";
+const AUDIO_MARKER = "[audio is never stored]";
+const UNREADABLE_MARKER = "[omitted: unreadable, may contain audio]";
 
 /** A cheap pre-check: audio always comes with one of these words, or with an escaped letter that may hide one. */
 const MAY_CONTAIN_AUDIO =

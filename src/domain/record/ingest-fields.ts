@@ -17,6 +17,8 @@ export type IngestFields = Pick<
   | "modelRequested"
   | "model"
   | "provider"
+  | "level"
+  | "countries"
   | "status"
   | "errorCode"
   | "charge"
@@ -47,6 +49,8 @@ export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head 
     head.modelRequested !== undefined &&
     head.model !== undefined &&
     head.provider !== undefined &&
+    head.level !== undefined &&
+    head.countries !== undefined &&
     head.streaming !== undefined &&
     head.status !== undefined &&
     head.errorCode !== undefined
@@ -65,6 +69,9 @@ export type RequestShape = {
   readonly modelRequested: string;
   readonly model: string;
   readonly provider: string;
+  readonly level: string;
+  /** All countries in which the input may have been processed, separated by commas. */
+  readonly country: string;
   readonly status: number;
   readonly surface: Surface;
 };
@@ -78,6 +85,8 @@ export function shapeOf(record: IngestFields): RequestShape {
     modelRequested: record.modelRequested ?? "",
     model: record.model ?? "",
     provider: record.provider ?? "",
+    level: record.level ?? "",
+    country: record.countries?.join(",") ?? "",
     status: record.status,
     surface: record.surface,
   };

@@ -64,6 +64,7 @@ const candidate: z.ZodType<CandidateRecord> = z.object({
   model: z.string(),
   provider: z.string(),
   level,
+  attested: z.literal(true).exactOptional(),
   outcome: z.enum(["planned", "excluded"]),
   reason: z.string(),
   scores: z.record(z.string(), z.number()).nullable(),
@@ -158,7 +159,9 @@ const fullRecord = z.object({
   decision: decision.nullable(),
   ownKey: z.literal(true).exactOptional(),
   nodeId: z.string().exactOptional(),
+  attested: z.literal(true).exactOptional(),
   trace: z.string().exactOptional(),
+  omitted: names.exactOptional(),
   detail: z.looseObject({}).exactOptional(),
 });
 

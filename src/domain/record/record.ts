@@ -55,6 +55,8 @@ export type CandidateRecord = {
   readonly model: string;
   readonly provider: string;
   readonly level: LevelState;
+  /** The level of an own node is an admin's attestation. */
+  readonly attested?: true;
   readonly outcome: "planned" | "excluded";
   /** The rule that excluded it, or why it has its rank. */
   readonly reason: string;
@@ -151,8 +153,12 @@ export type RequestRecord = {
   readonly ownKey?: true;
   /** The workspace's own node that served it. */
   readonly nodeId?: string;
+  /** The level of that node is an admin's attestation. */
+  readonly attested?: true;
   /** The caller's trace, as W3C Trace Context. */
   readonly trace?: string;
+  /** Paths of fields of the request or reply that were not carried, as reported to the caller; absent: all were. */
+  readonly omitted?: readonly string[];
   /** Surface-specific facts, such as the audio format or the number of questions. Never content. */
   readonly detail?: JsonObject;
 };

@@ -1,7 +1,8 @@
+import { addToSketch, emptySketches } from "../../kit/quantile-sketch.ts";
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
 import type { IngestFields } from "./ingest-fields.ts";
 import { hasFailed, isIdempotentReplay } from "./request-shape.ts";
-import type { DailyUsage, HourlyUsage, UsageSums } from "./usage-sums.ts";
+import { type DailyUsage, type HourlyUsage, REQUEST_SKETCHES, type UsageSums } from "./usage-sums.ts";
 
 function zeroUsage(): UsageSums {
   return {
@@ -49,6 +50,14 @@ function addRecord(sums: UsageSums, record: IngestFields, sign: CountSign): void
   sums.audioMs += sign * Math.round((usage.seconds ?? 0) * 1000);
 }
 
+function addDistributions({ sketches }: HourlyUsage, record: IngestFields, sign: CountSign): void {
+  const { errorCode, streaming, ttfbMs, totalMs, usage } = record;
+  if (hasFailed(record) || isIdempotentReplay(errorCode)) return;
+  const tokensPerSecond = totalMs > 0 ? ((usage?.outputTokens ?? 0) * 1000) / totalMs : 0;
+  const values = [totalMs, streaming ? ttfbMs : null, tokensPerSecond || null];
+  for (const [at, sketch] of sketches.entries()) if (values[at] != null) addToSketch(sketch, values[at], sign);
+}
+
 /** Aggregates requests by hour and shape. */
 export class HourlyRollup {
   /** By shape; a batch spans few hours. */
@@ -57,12 +66,15 @@ export class HourlyRollup {
   add(record: IngestFields, shape: number, costNanos: bigint): void {
     const row = this.#row(record, shape);
     addRecord(row, record, 1);
+    addDistributions(row, record, 1);
     row.costNanos += costNanos;
   }
 
   /** Only free records are ever replaced, so there is no cost to subtract. */
   subtract(record: IngestFields, shape: number): void {
-    addRecord(this.#row(record, shape), record, -1);
+    const row = this.#row(record, shape);
+    addRecord(row, record, -1);
+    addDistributions(row, record, -1);
   }
 
   rows(): Iterable<HourlyUsage> {
@@ -74,7 +86,7 @@ export class HourlyRollup {
     const ofShape = this.#rows.get(shape);
     const known = ofShape?.find((row) => row.hourMs === hourMs && row.workspaceId === workspaceId);
     if (known !== undefined) return known;
-    const row = { workspaceId, hourMs, shape, ...zeroUsage() };
+    const row = { workspaceId, hourMs, shape, ...zeroUsage(), sketches: emptySketches(REQUEST_SKETCHES.length) };
     if (ofShape === undefined) this.#rows.set(shape, [row]);
     else ofShape.push(row);
     return row;

@@ -1,3 +1,4 @@
+import type { QuantileSketch } from "../../kit/quantile-sketch.ts";
 import type { ShapeFilter } from "./record.ts";
 
 /** Aggregated usage of requests. */
@@ -30,8 +31,13 @@ export type DailyUsage = UsageSums & {
   readonly environment: "live" | "test";
 };
 
+/** The distributions of a roll-up row, in the order in which they are stored. All are of successful requests only. */
+export const REQUEST_SKETCHES = ["latencyMs", "firstByteMs", "tokensPerSecond"] as const;
+
 /** Usage by hour and shape. */
 export type HourlyUsage = UsageSums & {
+  /** One per name in `REQUEST_SKETCHES`. */
+  readonly sketches: readonly QuantileSketch[];
   readonly workspaceId: string;
   /** Start of the hour. */
   readonly hourMs: number;
@@ -40,7 +46,17 @@ export type HourlyUsage = UsageSums & {
 };
 
 /** Dimensions of a usage report. */
-export const USAGE_GROUPS = ["key", "member", "model", "provider", "app", "environment", "status"] as const;
+export const USAGE_GROUPS = [
+  "key",
+  "member",
+  "model",
+  "provider",
+  "level",
+  "country",
+  "app",
+  "environment",
+  "status",
+] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 export type UsageQuery = {
   /** Whole hours, `fromMs` inclusive and `toMs` exclusive, aggregated by `stepMs`. */
@@ -53,6 +69,10 @@ export type UsageQuery = {
 
 /** Usage of one time step. `name` is the group value; empty when unknown or not grouped. */
 export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
+
+/** Distributions of one time step and group value, as in `UsageRow`. */
+export type UsageSketchRow = Pick<UsageRow, "startMs" | "name"> & Pick<HourlyUsage, "sketches">;
+
 /** Spend of one key on one UTC day. */
 export type KeyDailySpend = {
   readonly workspaceId: string;
@@ -78,4 +98,6 @@ export type RollupStore = {
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
   /** Oldest step first. */
   usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
+  /** In no order; hours from before sketches were kept are missing. */
+  usageSketches(workspaceId: string, query: UsageQuery): Promise<UsageSketchRow[]>;
 };

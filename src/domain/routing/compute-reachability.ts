@@ -33,7 +33,7 @@ export function computeReachability(model: Model, surface: Surface, context: Rea
     const rates = unitRates(price, snapshot.currencies, walletCurrency);
     if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
     else if (isChatLike(surface) && !speaksDialect(endpoint))
-      obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
+      obstacles.push(`${endpoint.id} has no dialect that the gateway supports`);
     else {
       const provenEndpoint = surface === "decisions" ? limitToProven(endpoint, proofs, nowMs) : endpoint;
       endpoints.push({
@@ -51,10 +51,12 @@ export function computeReachability(model: Model, surface: Surface, context: Rea
 export class PolicyClasses {
   readonly #classes = new Map<string, PolicyClass>();
 
-  of({ provider, sovereignty }: PolicyFacts): PolicyClass {
+  of({ provider, sandbox, ownNode, sovereignty }: PolicyFacts): PolicyClass {
     const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
     const facts: PolicyFacts = {
       provider,
+      sandbox,
+      ownNode,
       sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
     };
     const key = JSON.stringify(facts);

@@ -99,10 +99,11 @@ function candidate(index: number, rank: number, inputs: PlanInputs): CandidateRe
   const row = filtered.eligible[index];
   if (row === undefined) throw new Error("a ranking refers to a candidate that does not exist");
   const { id, model, provider, sovereignty } = row.endpoint;
-  const head = { endpoint: id, model, provider, level: sovereignty.level };
+  const attested = sovereignty.attested === undefined ? {} : { attested: sovereignty.attested };
+  const head = { endpoint: id, model, provider, level: sovereignty.level, ...attested };
   const scores = scoresAt(index, inputs);
   if (isFirstOnly && rank > 0)
-    return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
+    return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first choice is tried", scores };
   const note = candidateNotes(index, ranking, filtered);
   const reason = note === "" ? `choice ${rank + 1}` : flattenString(`choice ${rank + 1}${note}`);
   return { ...head, outcome: "planned", reason, scores };
@@ -119,9 +120,9 @@ function candidateNotes(
   if (node !== undefined) notes.push("the workspace's own node");
   if (node?.isRemote === true) notes.push("through another instance");
   if (index >= poolCount) notes.push("fallback");
-  if (basis === "session" && shortlist[0] === index) notes.push("its session's endpoint");
-  if (circuitStates?.get(index) === "open") notes.push("set aside after failures");
-  if (circuitStates?.get(index) === "half_open") notes.push("may be probed");
+  if (basis === "session" && shortlist[0] === index) notes.push("endpoint of its session");
+  if (circuitStates?.get(index) === "open") notes.push("circuit open after failures");
+  if (circuitStates?.get(index) === "half_open") notes.push("half-open, may be probed");
   return notes.length === 0 ? "" : `, ${notes.join(", ")}`;
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
+import { addToSketch, type QuantileSketch } from "../../kit/quantile-sketch.ts";
 import type { CircuitState, CircuitStateReader } from "./circuit-state.ts";
 import { CIRCUIT_BREAKER_RULES, type CircuitBreakerRules, FailingCircuits } from "./failing-circuits.ts";
 import {
@@ -133,6 +134,8 @@ export class LatencyTracker {
   #fleet: FleetLatency | undefined;
   readonly #recentSamples = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
 
+  readonly #sketches = new Map<string, QuantileSketch>();
+
   /** Bounded by the endpoints of the catalogue. */
   record(endpoint: string, sample: LatencySample, nowMs: number): void {
     this.#addRecent(endpoint, sample);
@@ -182,7 +185,17 @@ export class LatencyTracker {
     return { samples: recent.totals.values.length, total, firstByte };
   }
 
+  /** Distributions of total times since the last call, by endpoint. */
+  takeSketches(): ReadonlyMap<string, QuantileSketch> {
+    const taken = new Map(this.#sketches);
+    this.#sketches.clear();
+    return taken;
+  }
+
   #addRecent(endpoint: string, { totalMs, firstByteMs }: LatencySample): void {
+    const sketch = this.#sketches.get(endpoint) ?? new Map();
+    this.#sketches.set(endpoint, sketch);
+    addToSketch(sketch, totalMs);
     const recent = this.#recentSamples.get(endpoint) ?? { totals: new SampleRing(), firstBytes: new SampleRing() };
     this.#recentSamples.set(endpoint, recent);
     recent.totals.add(totalMs);

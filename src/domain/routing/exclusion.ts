@@ -4,8 +4,8 @@ import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord } from "../record/record.ts";
 import type { ReachableEndpoint } from "./reachable-endpoint.ts";
 
-/** In filter order; the last stage that excluded anything determines the fault (ERR-10). */
-export type FilterStage = "capability" | "policy" | "hint" | "quality" | "nodes";
+/** In filter order; the last stage that excluded anything determines the fault (ERR-10, ERR-13). */
+export type FilterStage = "policy" | "capability" | "hint" | "quality" | "nodes";
 
 /** A function when the text depends on the endpoint: most plans never format it. */
 export type ExclusionReason = string | ((row: ReachableEndpoint) => string);
@@ -15,6 +15,8 @@ export type ExclusionCause = {
   readonly stage: FilterStage;
   readonly rule: string;
   readonly reason: ExclusionReason;
+  /** The exceeded limit of the endpoint. */
+  readonly limit?: number | undefined;
   /** Set when the prompt alone exceeds this context window. */
   readonly contextTokens?: number | undefined;
   /** The fault to answer with when every endpoint is excluded, or only its code. */
@@ -58,9 +60,9 @@ export function describeExclusions({ excluded, causes }: ExcludedRows): Excluded
   for (const [index, cause] of causes.entries()) {
     const row = excluded[index];
     if (row === undefined) continue;
-    const { stage, rule, reason, contextTokens, fault, code } = cause;
+    const { stage, rule, reason, limit, contextTokens, fault, code } = cause;
     const text = typeof reason === "string" ? reason : reason(row);
-    described.push({ endpoint: row.endpoint, stage, rule, reason: text, contextTokens, fault, code });
+    described.push({ endpoint: row.endpoint, stage, rule, reason: text, limit, contextTokens, fault, code });
   }
   return described;
 }
@@ -71,6 +73,7 @@ export function excludedCandidate({ endpoint, stage, rule, reason }: ExcludedEnd
     model: endpoint.model,
     provider: endpoint.provider,
     level: endpoint.sovereignty.level,
+    ...(endpoint.sovereignty.attested === undefined ? {} : { attested: true }),
     outcome: "excluded",
     // A capability reason already names the field of the request.
     reason: flattenString(stage === "capability" ? reason : `${rule}: ${reason}`),

@@ -3,7 +3,14 @@ import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import type { ExclusionCause, FilterResult } from "./exclusion.ts";
-import { emptyOutputUnsupported, NEED_DESCRIPTIONS, supportsNeed } from "./need-support.ts";
+import {
+  capabilityCause,
+  contextExceeded,
+  emptyOutputUnsupported,
+  missingNeed,
+  outputExceeded,
+  supportsNeed,
+} from "./need-support.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { excludedByPolicy, type PolicyClass, permitsModel } from "./policy.ts";
 import {
@@ -124,22 +131,23 @@ export function filterEndpoints(
 
 /** The first filter that excludes the endpoint. */
 export function exclusionCauseFor(row: ReachableEndpoint, check: EligibilityCheck): ExclusionCause | undefined {
-  const { policyClass } = row;
-  const { request, context, policyVerdicts, preferences, qualityFloor, nodes } = check;
-  const { requirements, policy } = request;
-  let missing = findMissingCapability(row, requirements, context.support);
-  if (requirements.extras !== undefined || requirements.needs.length > 0)
-    missing ??= findRestrictedFeature(row, requirements, policy, context.support);
-  if (missing !== undefined) return capabilityCause(missing);
-  const excluded = policyVerdicts.exclusionCauseFor(policyClass);
+  const { policyVerdicts, preferences, qualityFloor, nodes } = check;
+  const excluded = policyVerdicts.exclusionCauseFor(row.policyClass) ?? capabilityExclusionCause(row, check);
   if (excluded !== undefined) return excluded;
   const hintCause = preferences === undefined ? undefined : preferenceExclusionCause(row, preferences);
   if (hintCause !== undefined || (qualityFloor === null && nodes === null)) return hintCause;
   return routerExclusionCause(row, check);
 }
 
-function capabilityCause({ param, reason, contextTokens, fault, code }: MissingCapability): ExclusionCause {
-  return { stage: "capability", rule: param, reason, contextTokens, fault, code };
+/** The first capability that the endpoint lacks for this request, whatever policy says. */
+export function capabilityExclusionCause(
+  row: ReachableEndpoint,
+  { request: { requirements, policy }, context: { support } }: EligibilityCheck,
+): ExclusionCause | undefined {
+  let missing = findMissingCapability(row, requirements, support);
+  if (requirements.extras !== undefined || requirements.needs.length > 0)
+    missing ??= findRestrictedFeature(row, requirements, policy, support);
+  return missing === undefined ? undefined : capabilityCause(missing);
 }
 
 /** The first requirement that the endpoint does not meet. */
@@ -155,24 +163,16 @@ function findMissingCapability(
   if (unencodable !== undefined) return unencodable;
   for (const { need, param } of requirements.needs) {
     if ((!isNative && !support.takesNeed(endpoint, need, requirements)) || !supportsNeed(endpoint, model, need))
-      return { reason: NEED_DESCRIPTIONS[need] ?? `does not offer ${need}`, param };
+      return missingNeed(need, param);
   }
   // A provider addressed in its own dialect rejects oversized requests itself, with an error its clients know.
   if (isNative && requirements.modelChosenBy === "caller") return undefined;
   const context = limited.contextTokens;
-  if (context !== null && requirements.inputTokens > context) {
-    return {
-      reason: `takes at most ${context} tokens of context, the request has about ${requirements.inputTokens}`,
-      param: "messages",
-      contextTokens: context,
-    };
-  }
+  if (context !== null && requirements.inputTokens > context) return contextExceeded(context, requirements);
   if (requirements.outputLimitKind === "bound") return undefined;
   const output = limited.maxOutputTokens;
-  if (output !== null && requirements.maxOutputTokens !== undefined && requirements.maxOutputTokens > output) {
-    const param = requirements.parameterNames?.max_tokens ?? "max_tokens";
-    return { reason: `writes at most ${output} tokens`, param, code: "invalid_value" };
-  }
+  if (output !== null && requirements.maxOutputTokens !== undefined && requirements.maxOutputTokens > output)
+    return outputExceeded(output, requirements);
   return undefined;
 }
 
@@ -183,13 +183,13 @@ function findUnencodable(
   support: DialectSupport,
 ): MissingCapability | undefined {
   const nativeField = requirements.nativeFields?.[0];
-  if (nativeField !== undefined)
-    return { reason: `speaks another dialect, which has no ${nativeField}`, param: nativeField };
+  if (nativeField !== undefined && support.forwardsUnknown?.(endpoint, requirements) !== true)
+    return { reason: `uses another dialect, which has no ${nativeField}`, param: nativeField };
   if (requirements.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
   for (const parameter of requirements.parameters) {
     if (support.takesParameter(endpoint, parameter, requirements)) continue;
     const param = requirements.parameterNames?.[parameter] ?? parameter;
-    return { reason: `does not take the parameter ${param}`, param };
+    return { reason: `does not support the parameter ${param}`, param };
   }
   return undefined;
 }

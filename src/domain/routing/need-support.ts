@@ -3,19 +3,22 @@ import type { Effort } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/need.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
 import { type Endpoint, type Model, supportsEffort } from "../catalogue/catalogue.ts";
+import type { ExclusionCause } from "./exclusion.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
 import type { DialectSupport, MissingCapability, Requirements } from "./requirements.ts";
 
 /** Texts for needs whose names callers do not know. */
-export const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> = {
-  remote_url: "takes media inside the request only (a base64 data URL), not by address",
-  uploaded_file: "takes files inside the request only, not by an id",
-  forced_tools: "lets the model itself choose whether it calls a tool",
+const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> = {
+  remote_url: "supports inline media only (a base64 data URL), not URLs",
+  uploaded_file: "supports inline files only, not file ids",
+  forced_tools: "supports tool_choice auto and none only",
   reasoning_off: "always reasons",
-  json_with_tools: "gives JSON or calls tools, not both",
-  thinking_with_tools: "thinks or calls tools, not both",
-  many_stops: "takes at most four sequences to stop at",
-  both_samplings: "takes temperature or top_p, not both",
+  reasoning_control: "has no reasoning control",
+  logprobs: "returns no log-probabilities",
+  json_with_tools: "supports JSON output or tools, not both",
+  thinking_with_tools: "supports reasoning or tools, not both",
+  many_stops: "supports at most four stop sequences",
+  both_samplings: "supports temperature or top_p, not both",
 };
 
 /** Catalogue facts decide. Without one, text features are assumed and media needs the model's declared capability. */
@@ -26,7 +29,17 @@ export function supportsNeed(endpoint: Endpoint, model: Model, need: NeedSource[
     case "forced_tools":
       return endpoint.features.forcedTools ?? true;
     case "reasoning_off":
-      return endpoint.thinking !== "always" && !endpoint.quirks?.includes("thinks-always");
+      // Without reasoning there is nothing to turn off: no field is sent.
+      if (neverReasons(endpoint)) return true;
+      return (
+        !deniesReasoningControl(endpoint) &&
+        endpoint.thinking !== "always" &&
+        !endpoint.quirks?.includes("thinks-always")
+      );
+    case "reasoning_control":
+      return !deniesReasoningControl(endpoint);
+    case "logprobs":
+      return endpoint.features.logprobs ?? true;
     case "json_with_tools":
       return !endpoint.quirks?.includes("json-or-tools");
     case "many_stops":
@@ -45,6 +58,33 @@ export function supportsNeed(endpoint: Endpoint, model: Model, need: NeedSource[
     case "uploaded_file":
       return true;
   }
+}
+
+/** The catalogue states that the endpoint does not reason. */
+export function neverReasons({ features }: Endpoint): boolean {
+  return features.reasoning === false;
+}
+
+function deniesReasoningControl({ features, thinking }: Endpoint): boolean {
+  return features.reasoning === false || features.reasoningControl === false || thinking === "fixed";
+}
+
+/** Needs that a smaller value of the field avoids. */
+const LIMIT_NEEDS: ReadonlySet<NeedSource["need"]> = new Set(["many_stops"]);
+
+export function missingNeed(need: NeedSource["need"], param: string): MissingCapability {
+  const reason = NEED_DESCRIPTIONS[need] ?? `does not support ${need}`;
+  return LIMIT_NEEDS.has(need) ? { reason, param, code: "invalid_value" } : { reason, param };
+}
+
+export function contextExceeded(contextTokens: number, { inputTokens }: Requirements): MissingCapability {
+  const reason = `supports at most ${contextTokens} tokens of context, the request has about ${inputTokens}`;
+  return { reason, param: "messages", contextTokens };
+}
+
+export function outputExceeded(limit: number, { parameterNames }: Requirements): MissingCapability {
+  const param = parameterNames?.max_tokens ?? "max_tokens";
+  return { reason: `supports at most ${limit} output tokens`, param, limit, code: "invalid_value" };
 }
 
 /** The router's effort for a call that sets none, with the parts of the call that may exclude it. */
@@ -73,9 +113,20 @@ const THINKING_WITH_TOOLS: Pick<Requirements, "needs"> = {
   ],
 };
 
+export function capabilityCause({
+  param,
+  reason,
+  limit,
+  contextTokens,
+  fault,
+  code,
+}: MissingCapability): ExclusionCause {
+  return { stage: "capability", rule: param, reason, limit, contextTokens, fault, code };
+}
+
 /** The messages dialect allows `max_tokens: 0` to warm a prompt cache. */
 export function emptyOutputUnsupported({ model }: Endpoint): MissingCapability {
   const param = "max_tokens";
-  const problem = `${model} writes an answer, and must be allowed one token at least. Send 1 or more`;
-  return { reason: "always writes an answer", param, fault: invalidValue(param, problem) };
+  const problem = `${model} requires at least one output token. Send 1 or more`;
+  return { reason: "requires at least one output token", param, fault: invalidValue(param, problem) };
 }

@@ -84,7 +84,7 @@ test("PARAM-03 fields that no single endpoint supports together are refused with
     world,
   );
   expect(problem).toMatchObject({ code: "unsupported_parameter", param: "tools" });
-  expect(problem.message).toContain("tools and messages.0.content.0 cannot be honoured together");
+  expect(problem.message).toContain("tools and messages.0.content.0 are not supported together");
 });
 
 test("ERR-08 a policy set by the request is distinguished from the workspace's policy", () => {
@@ -93,7 +93,7 @@ test("ERR-08 a policy set by the request is distinguished from the workspace's p
   expect(refusal(asked, world).message).not.toContain("The request itself");
   const own = refusal({ ...asked, hints: { provider: { zeroDataRetention: true } } }, world);
   expect(own).toMatchObject({ code: "zero_data_retention_required" });
-  expect(own.message).toContain("The request itself demands it with provider.zdr.");
+  expect(own.message).toContain("The request itself requires it with provider.zdr.");
 });
 
 test("ERR-08 one rule is reported by its own code, several by no_eligible_endpoint, with every endpoint named", () => {
@@ -206,6 +206,8 @@ test("POL-02 for any catalogue and policy, no planned endpoint is excluded by th
     noTraining: fc.boolean(),
     blockedProviders: fc.uniqueArray(fc.constantFrom("p0", "p1", "p2")),
     allowedModels: fc.constant(null),
+    ownNodesExempt: fc.boolean(),
+    testKeysSimulated: fc.boolean(),
   });
   fc.assert(
     fc.property(
@@ -241,7 +243,7 @@ test("POL-02 for any catalogue and policy, no planned endpoint is excluded by th
   );
 });
 
-test("ERR-10 parameter support is reported when it excludes all endpoints, otherwise policy", () => {
+test("ERR-13 ERR-10 policy is reported when it excludes all endpoints, otherwise parameter support", () => {
   const plain = endpointOf({ provider: "plain", features: { tools: false } });
   const able = endpointOf({ provider: "able" });
   const requirements = {
@@ -251,15 +253,21 @@ test("ERR-10 parameter support is reported when it excludes all endpoints, other
     maxOutputTokens: undefined,
   };
   const request = { ...withPolicy({ floor: "L4" }), requirements };
-  // Both are below the floor too, but nothing is left to hold against it.
-  const unable = refusal(request, worldOf([plain]));
+  // Without tools the request would still be below the floor.
+  expect(refusal(request, worldOf([plain])).code).toBe("sovereignty_floor_not_met");
+  const neither = refusal(request, worldOf([plain, able]));
+  expect(neither.code).toBe("sovereignty_floor_not_met");
+  expect(neither.message).toContain("able:eu:acme/one");
+  expect(neither.message).toContain("plain:eu:acme/one");
+  const blocked = refusal({ ...withPolicy({ blockedProviders: ["able"] }), requirements }, worldOf([able, plain]));
+  expect(blocked).toMatchObject({ code: "unsupported_parameter", param: "tools" });
+  expect(blocked.message).toMatch(
+    /Policy excludes endpoints that support the request: able:eu:acme\/one \(provider_blocked: /,
+  );
+  const other = endpointOf({ provider: "other", features: { tools: false } });
+  const unable = refusal({ ...withPolicy({ blockedProviders: ["other"] }), requirements }, worldOf([other, plain]));
   expect(unable).toMatchObject({ code: "unsupported_parameter", param: "tools" });
-  const kept = refusal(request, worldOf([plain, able]));
-  expect(kept.code).toBe("sovereignty_floor_not_met");
-  expect(kept.message).toContain("able:eu:acme/one");
-  expect(kept.message).not.toContain("plain:eu:acme/one");
-  const blocked = { ...withPolicy({ blockedProviders: ["able"] }), requirements };
-  expect(refusal(blocked, worldOf([able, plain])).code).toBe("provider_blocked");
+  expect(unable.message).toMatch(/which do not support the request either: other:eu:acme\/one \(provider_blocked: /);
 });
 
 describe("plan refusals", () => {
@@ -281,10 +289,10 @@ describe("plan refusals", () => {
     const { message } = refusal(withPolicy({ floor: "L2" }), worldOf(endpoints, { models }));
     expect(message).toContain("Allowed for this request: acme/two.");
     const nothing = refusal(withPolicy({ floor: "L4" }), worldOf(endpoints, { models })).message;
-    expect(nothing).toContain("Nothing that is connected here would be allowed");
+    expect(nothing).toContain("No connected endpoint is allowed");
   });
 
-  test("ERR-08 name endpoints that policy permits and the request excludes, with the field that does", () => {
+  test("ERR-08 name endpoints that preferences permit and the request excludes, with the field that does", () => {
     const plain = endpointOf({ provider: "plain", features: { tools: false } });
     const requirements = {
       needs: [{ need: "tools", param: "tools" } as const],
@@ -293,13 +301,10 @@ describe("plan refusals", () => {
       maxOutputTokens: undefined,
     };
     const world = worldOf([us("acme/one"), plain]);
-    const { code, message } = refusal({ ...withPolicy({ floor: "L2" }), requirements }, world);
-    expect(code).toBe("sovereignty_floor_not_met");
-    expect(message).toMatch(/Not excluded, but not able: plain:eu:acme\/one \(tools: .+\)\./);
     const hints = { provider: { only: ["plain"] } };
     const unwanted = refusal({ ...requestOf({ requirements }), hints }, world);
     expect(unwanted).toMatchObject({ code: "no_eligible_endpoint", param: "provider.only" });
-    expect(unwanted.message).toContain("Not excluded, but not able: plain:eu:acme/one (tools: ");
+    expect(unwanted.message).toContain("Allowed but not capable: plain:eu:acme/one (tools: ");
   });
 
   test("ROUTE-03 carry every excluded candidate for the log", () => {
@@ -337,9 +342,7 @@ describe("plan refusals", () => {
     expect(plan.recheckRouter(first, OPEN_ROUTER)).toBeUndefined();
     expect(plan.recheckRouter(first, { ...OPEN_ROUTER, nodes: "only" })?.fault).toMatchObject({
       code: "no_eligible_endpoint",
-      message: expect.stringMatching(
-        /^The router auto was changed .*: the router wants the workspace's own nodes only\. /,
-      ),
+      message: expect.stringMatching(/^The router auto changed .*: the router uses the workspace's own nodes only\. /),
     });
     expect(plan.recheckRouter(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.reason).toContain("the floor is 0.5");
   });

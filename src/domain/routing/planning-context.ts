@@ -23,7 +23,7 @@ export type PlanRequest = {
 /** Everything outside the request that a plan depends on. */
 export type PlanningContext = {
   readonly snapshot: Pick<CatalogueSnapshot, "models">;
-  /** At least one provider outside the sandbox is connected. */
+  /** At least one provider outside the sandbox is connected, and the policy does not restrict the request to the sandbox. */
   readonly hasRealProvider: boolean;
   /** For a model that is not in the snapshot at the moment, such as one of a disconnected node. */
   readonly absentModel?: ((modelId: string) => AbsentModel | undefined) | undefined;

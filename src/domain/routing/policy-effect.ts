@@ -1,12 +1,12 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
-import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
+import { OPEN_POLICY, type Policy, type PolicyRuleName } from "../tenancy/policy.ts";
 import { excludedByPolicy, type PolicyExclusion, permitsModel } from "./policy.ts";
 
 export type ModelOffer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
 /** The rule that excludes an endpoint, or its model. */
-type PolicyVerdict = { readonly rule: keyof Policy; readonly code: FaultCode; readonly reason: string };
+export type PolicyVerdict = { readonly rule: PolicyRuleName; readonly code: FaultCode; readonly reason: string };
 
 export type EndpointEffect = {
   readonly endpoint: Endpoint;
@@ -40,15 +40,17 @@ export type PolicyEffect = {
   readonly rules: readonly RuleEffect[];
 };
 
-const POLICY_FIELDS: Readonly<Record<PolicyExclusion["rule"], keyof Policy>> = {
+const POLICY_FIELDS: Readonly<Record<PolicyExclusion["rule"], PolicyRuleName>> = {
   sovereignty_floor_not_met: "floor",
   compute_country_not_allowed: "countries",
   zero_data_retention_required: "zeroDataRetention",
   no_training_required: "noTraining",
   provider_blocked: "blockedProviders",
+  simulated_provider_required: "testKeysSimulated",
 };
 
-function policyVerdictFor(model: Model, endpoint: Endpoint, policy: Policy): PolicyVerdict | undefined {
+/** Undefined: the policy allows the endpoint. */
+export function policyVerdictFor(model: Model, endpoint: Endpoint, policy: Policy): PolicyVerdict | undefined {
   if (!permitsModel(model.id, policy))
     return {
       rule: "allowedModels",
@@ -99,10 +101,10 @@ function countMatching(models: readonly ModelEffect[], isCounted: (endpoint: End
 
 /** Every rule with an effect, the largest first. */
 function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffect[] {
-  const byRule = new Map<keyof Policy, { code: FaultCode; excluded: EffectCounts }>();
+  const byRule = new Map<PolicyRuleName, { code: FaultCode; excluded: EffectCounts }>();
   for (const { endpoints } of models) {
     const isLeft = endpoints.some(({ after }) => after === undefined);
-    const counted = new Set<keyof Policy>();
+    const counted = new Set<PolicyRuleName>();
     for (const { after } of endpoints) {
       if (after === undefined) continue;
       const effect = byRule.get(after.rule) ?? { code: after.code, excluded: { models: 0, endpoints: 0 } };
@@ -117,7 +119,7 @@ function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffe
     .toSorted((a, b) => b.excluded.endpoints - a.excluded.endpoints);
 }
 
-function regainedWithout(models: readonly ModelEffect[], policy: Policy, rule: keyof Policy): EffectCounts {
+function regainedWithout(models: readonly ModelEffect[], policy: Policy, rule: PolicyRuleName): EffectCounts {
   const relaxed: Policy = { ...policy, [rule]: OPEN_POLICY[rule] };
   const regained: EffectCounts = { models: 0, endpoints: 0 };
   for (const { model, endpoints } of models) {

@@ -1,6 +1,7 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
-import { levelRank, type Policy } from "../tenancy/policy.ts";
+import { levelRank, ownNodeFloor, type Policy } from "../tenancy/policy.ts";
+import { modelSetOf } from "./model-set.ts";
 
 /** The rule that excludes an endpoint, with a reason for the caller. */
 export type PolicyExclusion = { readonly rule: PolicyRule; readonly reason: string };
@@ -11,12 +12,17 @@ export const POLICY_RULES = [
   "zero_data_retention_required",
   "no_training_required",
   "provider_blocked",
+  "simulated_provider_required",
 ] as const satisfies readonly FaultCode[];
 export type PolicyRule = (typeof POLICY_RULES)[number];
 
 /** The facts of an endpoint that policy reads. Endpoints with equal facts get equal verdicts. */
 export type PolicyFacts = {
   readonly provider: Endpoint["provider"];
+  /** The endpoint is simulated. */
+  readonly sandbox: boolean;
+  /** A machine of the workspace; absent: a provider. */
+  readonly ownNode?: Endpoint["ownNode"];
   readonly sovereignty: Pick<
     Sovereignty,
     "level" | "countries" | "countriesKind" | "zeroDataRetention" | "trainsOnData"
@@ -29,16 +35,17 @@ export type PolicyFacts = {
  */
 export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyExclusion | undefined {
   const { sovereignty } = endpoint;
-  if (policy.floor !== null && levelRank(sovereignty.level) < levelRank(policy.floor)) {
-    return {
-      rule: "sovereignty_floor_not_met",
-      reason: `level ${sovereignty.level} is below the floor ${policy.floor}`,
-    };
+  if (policy.simulatedOnly === true && !endpoint.sandbox) {
+    return { rule: "simulated_provider_required", reason: "test keys reach simulated providers only" };
+  }
+  const floor = endpoint.ownNode === undefined ? policy.floor : ownNodeFloor(policy);
+  if (floor !== null && levelRank(sovereignty.level) < levelRank(floor)) {
+    return { rule: "sovereignty_floor_not_met", reason: `level ${sovereignty.level} is below the floor ${floor}` };
   }
   if (policy.countries !== null) {
     const allowed = policy.countries;
     if (sovereignty.countriesKind === "unknown" || sovereignty.countries.length === 0) {
-      return { rule: "compute_country_not_allowed", reason: "its compute countries are not known" };
+      return { rule: "compute_country_not_allowed", reason: "its compute countries are unknown" };
     }
     for (const country of sovereignty.countries) {
       if (allowed.includes(country)) continue;
@@ -72,14 +79,6 @@ export function permitsModel(modelId: string, { allowedModels }: Policy): boolea
 }
 
 const LINEAR_SEARCH_MAX = 8;
-// Lists are immutable, so a set built from one stays valid.
-const modelSets = new WeakMap<readonly string[], ReadonlySet<string>>();
-
-function modelSetOf(list: readonly string[]): ReadonlySet<string> {
-  const known = modelSets.get(list) ?? new Set(list);
-  modelSets.set(list, known);
-  return known;
-}
 
 /** Countries listed beside kind "unknown" are a guess and are ignored. */
 export function knownCountries({

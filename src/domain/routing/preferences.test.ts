@@ -29,7 +29,7 @@ describe("PARAM-05 preferences narrow and order the eligible endpoints", () => {
   test("PARAM-05 listed endpoints come first, the others keep their default order", () => {
     expect(tried({ order: ["c", "unheard-of", "b/fr"] })).toEqual(["c/eu", "b/fr", "a/eu", "b/de"]);
     const plan = planned(requestOf({ hints: { provider: { order: ["c"] } } }), world());
-    expect(plan.reason).toContain("first of the caller's order");
+    expect(plan.reason).toContain("first in the caller's order");
   });
 
   test("PARAM-05 without fallbacks only the first endpoint is tried, and with an order only a listed one", () => {

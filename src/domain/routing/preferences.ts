@@ -76,9 +76,9 @@ function hintCause(member: string, reason: ExclusionCause["reason"]): ExclusionC
   return { stage: "hint", rule: `provider.${member}`, reason };
 }
 
-const NOT_IN_ONLY = hintCause("only", "it is not one of the providers the request names");
-const IGNORED = hintCause("ignore", "the request leaves its provider out");
-const NOT_IN_ORDER = hintCause("order", "it is not in the order, and the request allows no fallbacks");
+const NOT_IN_ONLY = hintCause("only", "its provider is not in provider.only");
+const IGNORED = hintCause("ignore", "its provider is in provider.ignore");
+const NOT_IN_ORDER = hintCause("order", "it is not in provider.order, and fallbacks are not allowed");
 const NO_EXCHANGE_RATE = hintCause("max_price", "there is no exchange rate to US dollars");
 
 /** The first preference that excludes the endpoint. Preferences never admit one. */

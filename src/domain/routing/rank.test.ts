@@ -104,7 +104,7 @@ describe("scores", () => {
     expect(quality({})?.scores).not.toHaveProperty("quality_score");
     expect(quality({ qualityFloor: 0 })).toMatchObject({
       outcome: "excluded",
-      reason: "quality_floor: its quality is not known, the floor is 0",
+      reason: "quality_floor: its quality is unknown, the floor is 0",
     });
     const kept = planned(requestOf({ target: autoRoute({ qualityFloor: 0.6 }) }), world);
     expect(modelsOf(kept).sort()).toEqual(["acme/q0.6", "acme/q0.7", "acme/q0.8"]);
@@ -328,7 +328,7 @@ describe("session affinity", () => {
   test("ROUTE-06 a conversation returns to the endpoint that served it, and the decision records it", () => {
     const plan = planned(requestOf({ session, hints: { sessionId: "s" } }), twoPrices());
     expect(providersOf(plan)).toEqual(["dear", "cheap"]);
-    expect(plan.reason).toContain("where its session was served before");
+    expect(plan.reason).toContain("served this session before");
     expect(plan.decision().session).toEqual({ endpoint: "dear:eu:acme/one", tokens: 10_000, use: "first" });
     expect(plan.decision().candidates[0]?.scores).toMatchObject({ cached_tokens: 1000 });
   });
@@ -371,13 +371,13 @@ describe("open circuits", () => {
     const plan = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "half_open" } }));
     expect(providersOf(plan)).toEqual(["b", "c", "a"]);
     expect(plan.decision().candidates.map(({ reason }) => reason)).toEqual([
-      "choice 1, may be probed",
+      "choice 1, half-open, may be probed",
       "choice 2",
-      "choice 3, set aside after failures",
+      "choice 3, circuit open after failures",
     ]);
     const all = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "open", c: "open" } }));
     expect(providersOf(all)).toEqual(["a", "b", "c"]);
-    expect(all.reason).toContain("all of them are set aside");
+    expect(all.reason).toContain("all with open circuits");
   });
 
   test("ROUTE-05 a fallback with a closed circuit ranks before a pool endpoint with an open one", () => {

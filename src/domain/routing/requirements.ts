@@ -27,9 +27,11 @@ export type Requirements = {
   /** Expected units on surfaces that are not billed by text tokens. */
   readonly billedUnits?: ExpectedUnits | undefined;
   /** The fault when no endpoint serves the model on this surface; absent: a generic one. */
-  readonly unservedFault?: (() => Fault | undefined) | undefined;
+  readonly unservedFault?: ((modelId: string) => Fault | undefined) | undefined;
   /** Replaces the chat checks on other surfaces. */
   readonly checkFit?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
+  /** The fault when none of the endpoints that policy allows passes `checkFit`; absent: from the first cause. */
+  readonly unfitFault?: (endpoints: readonly Endpoint[]) => Fault | undefined;
 };
 
 export type MissingCapability = {
@@ -39,6 +41,8 @@ export type MissingCapability = {
   readonly fault?: Fault;
   /** Absent: `unsupported_parameter`. */
   readonly code?: "invalid_value";
+  /** The exceeded limit: of several endpoints, the fault states the highest one. */
+  readonly limit?: number;
   /** Set when the prompt alone exceeds this many tokens. */
   readonly contextTokens?: number;
 };
@@ -47,6 +51,8 @@ export type MissingCapability = {
 export type DialectSupport = {
   /** The endpoint speaks the caller's dialect, so the provider validates the request itself; absent: never. */
   isNative?(endpoint: Endpoint): boolean;
+  /** Unknown fields reach the provider; absent: never. */
+  forwardsUnknown?(endpoint: Endpoint, alongside: Pick<Requirements, "needs">): boolean;
   /** The caller's bytes are forwarded without additions; absent: never. */
   isVerbatim?(endpoint: Endpoint): boolean;
   /** Other needs may select the wire format of an endpoint that has two; some accept only default values. */

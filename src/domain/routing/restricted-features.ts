@@ -32,7 +32,7 @@ function findUnpricedExtra(
     if (toolIndex !== undefined || isCheaper || isExtraPriced(price, name)) continue;
     if (forwarding === "native" && support.isNative?.(endpoint) !== true) continue;
     const what = name.replaceAll("_", " ");
-    const reason = `bills it apart (${what}) at a price this gateway does not have; with an own key of the workspace at the provider it can be used`;
+    const reason = `bills it separately (${what}) at a price unknown to this gateway; available with the workspace's own provider key`;
     return { reason, param: field };
   }
   return undefined;
@@ -46,8 +46,7 @@ function findInaccessibleFile({ ownKey, node }: Attempt, { needs }: Requirements
   if (ownKey !== undefined || node !== undefined) return undefined;
   const file = needs.find(({ need }) => need === "uploaded_file");
   if (file === undefined) return undefined;
-  const reason =
-    "is asked in an account that holds nothing of the workspace; with an own key of the workspace at the provider it can be used";
+  const reason = "uses an account without data of the workspace; available with the workspace's own provider key";
   return { reason, param: file.param };
 }
 
@@ -62,7 +61,7 @@ export function findUnpermittedModels(
   const extra = extras.find(({ name }) => name === "other_models");
   if (extra === undefined || support.isNative?.(endpoint) !== true) return undefined;
   const { field } = extra;
-  const message = `Field "${field}": it lets the provider ask other models, and policy names the models that may be asked. Leave it out. An admin can change the allowed models.`;
-  const reason = "would ask models that the policy does not name";
+  const message = `Field "${field}": it lets the provider call other models, but the policy restricts models. Omit it, or ask an admin to change the allowed models.`;
+  const reason = "would call models that the policy does not allow";
   return { reason, param: field, fault: fault("model_not_permitted", { message, param: field }) };
 }

@@ -9,7 +9,7 @@ export function routerExclusionCause(
 ): RouterCause | undefined {
   // Unknown quality is below any floor.
   if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
-    const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
+    const quality = model.quality === null ? "its quality is unknown" : `its quality is ${model.quality.score}`;
     return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
   }
   return nodes === "only" && node === undefined ? NOT_A_NODE : undefined;
@@ -20,5 +20,5 @@ type RouterCause = ExclusionCause & { readonly reason: string };
 const NOT_A_NODE: RouterCause = {
   stage: "nodes",
   rule: "nodes",
-  reason: "the router wants the workspace's own nodes only",
+  reason: "the router uses the workspace's own nodes only",
 };

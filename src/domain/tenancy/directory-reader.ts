@@ -1,6 +1,6 @@
-import type { ApiKey, Principal } from "./key.ts";
+import { type ApiKey, type Principal, rotationRoot } from "./key.ts";
 import { type SpendLimit, SpendLimitRegistry } from "./limits.ts";
-import { type Policy, tightenPolicy } from "./policy.ts";
+import { type Policy, policyOfKey } from "./policy.ts";
 import type { Router } from "./router.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -22,14 +22,7 @@ export class DirectoryReader {
 
   /** The first key of a rotation chain; spending and limits are counted under it. */
   rotationRootOf(keyId: string): string {
-    let id = keyId;
-    // Bounded by the number of keys, in case rows reference each other in a cycle.
-    for (let step = 0; step < this.keysById.size; step += 1) {
-      const before = this.keysById.get(id)?.rotatedFrom ?? null;
-      if (before === null) return id;
-      id = before;
-    }
-    return id;
+    return rotationRoot(keyId, this.keysById);
   }
 
   /** The key under which a caller's spending is counted, and the limits that apply to it. */
@@ -42,8 +35,9 @@ export class DirectoryReader {
   policyOf(workspaceId: string, keyId: string | null): Policy | undefined {
     const workspace = this.workspacesById.get(workspaceId);
     if (workspace === undefined || keyId === null) return workspace?.policy;
-    const more = this.keysById.get(keyId)?.policy ?? null;
-    return more === null ? workspace.policy : tightenPolicy(workspace.policy, more);
+    const key = this.keysById.get(keyId);
+    const isUnchanged = key === undefined || (key.policy === null && !workspace.policy.testKeysSimulated);
+    return isUnchanged ? workspace.policy : policyOfKey(workspace.policy, key);
   }
 
   router(workspaceId: string, slug: string): Router | undefined {
@@ -81,7 +75,7 @@ function limitsOf(
 
 export type KeyValidity = "valid" | "invalid" | "expired";
 
-/** Revoked and pending keys are invalid, so that callers cannot tell them from unknown keys. */
+/** Revoked and pending keys are invalid, with the error code of an unknown key. */
 export function keyValidityOf(key: ApiKey, nowMs: number): KeyValidity {
   if (key.state === "revoked" || key.state === "pending") return "invalid";
   if (key.expiresAtMs !== null && nowMs >= key.expiresAtMs) return "expired";

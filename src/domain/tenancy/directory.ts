@@ -1,4 +1,4 @@
-import { addressList } from "../../kit/cidr.ts";
+import { type AddressList, addressList } from "../../kit/cidr.ts";
 import { DirectoryReader } from "./directory-reader.ts";
 import type { ApiKey } from "./key.ts";
 import type { SpendLimits } from "./limits.ts";
@@ -18,6 +18,8 @@ export class Directory extends DirectoryReader {
   /** Indexes by workspace, so that lookups do not scan all tenants. */
   readonly #memberIdsByWorkspace = new Map<string, Set<string>>();
   readonly #keyIdsByWorkspace = new Map<string, Set<string>>();
+  /** Allowlists of workspaces, shared by their keys. */
+  readonly #allowlists = new Map<string, AddressList>();
 
   load(all: TenantData): void {
     for (const workspace of all.workspaces) this.putWorkspace(workspace);
@@ -38,6 +40,7 @@ export class Directory extends DirectoryReader {
       if (!now.keys.some(({ digest }) => digest === key.digest)) this.principalsByDigest.delete(key.digest);
     }
     this.workspacesById.delete(workspaceId);
+    this.#allowlists.delete(workspaceId);
     this.#memberIdsByWorkspace.delete(workspaceId);
     this.#keyIdsByWorkspace.delete(workspaceId);
     this.routersByWorkspace.delete(workspaceId);
@@ -86,6 +89,9 @@ export class Directory extends DirectoryReader {
   putWorkspace(workspace: Workspace): void {
     this.workspacesById.set(workspace.id, workspace);
     this.#workspaceIdBySlug.set(workspace.slug, workspace.id);
+    const { ipAllowlist } = workspace.keyPolicy;
+    if (ipAllowlist === null) this.#allowlists.delete(workspace.id);
+    else this.#allowlists.set(workspace.id, addressList(ipAllowlist));
     for (const key of this.keys(workspace.id)) this.#updatePrincipal(key);
   }
 
@@ -104,6 +110,9 @@ export class Directory extends DirectoryReader {
   }
 
   putKey(key: ApiKey): void {
+    const before = this.keysById.get(key.id);
+    // A reissued key has a new secret.
+    if (before !== undefined && before.digest !== key.digest) this.principalsByDigest.delete(before.digest);
     this.keysById.set(key.id, key);
     addToIndex(this.#keyIdsByWorkspace, key.workspaceId, key.id);
     this.#updatePrincipal(key);
@@ -123,15 +132,22 @@ export class Directory extends DirectoryReader {
     const workspace = this.workspacesById.get(key.workspaceId);
     const member = key.memberId === null ? undefined : this.#membersById.get(key.memberId);
     const orphaned = key.memberId !== null && member === undefined;
-    // Personal keys exist only while the workspace's key policy enables them (KEY-07).
-    const disabled = key.kind === "personal" && workspace?.keyPolicy.personalKeys === false;
+    // Personal keys exist only while the workspace's key policy enables them (KEY-07); the playground is open to every member.
+    const isPersonal = key.kind === "personal" && key.purpose === undefined;
+    const disabled = isPersonal && workspace?.keyPolicy.personalKeys === false;
     if (workspace === undefined || orphaned || disabled) {
       this.principalsByDigest.delete(key.digest);
       return;
     }
-    const allowlist = key.ipAllowlist === null ? undefined : addressList(key.ipAllowlist);
+    const own = key.ipAllowlist === null ? undefined : addressList(key.ipAllowlist);
+    const allowlist = inBoth(this.#allowlists.get(workspace.id), own);
     this.principalsByDigest.set(key.digest, { key, workspace, member, allowlist });
   }
+}
+
+function inBoth(first: AddressList | undefined, second: AddressList | undefined): AddressList | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  return { has: (address) => first.has(address) && second.has(address) };
 }
 
 function addToIndex(sets: Map<string, Set<string>>, workspaceId: string, id: string): void {

@@ -25,6 +25,10 @@ export type KeyKind = keyof typeof KEY_PREFIXES;
 export const KEY_STATES = ["pending", "active", "deprecated", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
+/** `playground`: issued to the portal for a signed-in person; short-lived and not listed among the keys. */
+export const KEY_PURPOSES = ["playground"] as const;
+export type KeyPurpose = (typeof KEY_PURPOSES)[number];
+
 export type ApiKey = {
   readonly id: string;
   readonly workspaceId: string;
@@ -47,10 +51,24 @@ export type ApiKey = {
   readonly version: number;
   readonly createdAtMs: number;
   readonly rotatedFrom: string | null;
+  /** Absent: an API key that people or programs hold. */
+  readonly purpose?: KeyPurpose | undefined;
 };
 
 export function prefixOf(key: Pick<ApiKey, "kind" | "environment">): string {
   return KEY_PREFIXES[key.kind][key.environment];
+}
+
+/** The first key of a rotation chain. */
+export function rotationRoot(keyId: string, keys: ReadonlyMap<string, ApiKey>): string {
+  let id = keyId;
+  // Bounded by the number of keys, in case rows reference each other in a cycle.
+  for (let step = 0; step < keys.size; step += 1) {
+    const before = keys.get(id)?.rotatedFrom ?? null;
+    if (before === null) return id;
+    id = before;
+  }
+  return id;
 }
 
 /** The caller of the inference API: a key with its workspace and member. */

@@ -14,6 +14,8 @@ export type SpendLimits = {
   readonly monthNanos: bigint | null;
 };
 
+export type SpendAmounts = Pick<SpendLimits, "dayNanos" | "monthNanos">;
+
 /** One limit that applies to a request. */
 export type SpendLimit = { readonly of: SpenderKind; readonly per: CalendarUnit; readonly nanos: bigint };
 

@@ -1,4 +1,5 @@
 import type { Person } from "./actor.ts";
+import type { SpendAmounts } from "./limits.ts";
 import type { Role } from "./workspace.ts";
 
 /** A person's account. */
@@ -60,7 +61,12 @@ export type AccountLink = {
   readonly digest: string;
   readonly email: string | null;
   /** The membership that an invitation grants, or that an admin's reset link was issued for. */
-  readonly membership: { readonly workspaceId: string; readonly role: Role } | null;
+  readonly membership: {
+    readonly workspaceId: string;
+    readonly role: Role;
+    /** Spend limits that the member gets on joining. */
+    readonly limits?: SpendAmounts | undefined;
+  } | null;
   /** The issuer's audit name; for the operator token with a digest of it. */
   readonly issuedBy: string;
   readonly createdAtMs: number;

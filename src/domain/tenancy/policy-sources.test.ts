@@ -11,6 +11,8 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   noTraining: fc.boolean(),
   blockedProviders: fc.subarray(["a", "b", "c"]),
   allowedModels: names,
+  ownNodesExempt: fc.boolean(),
+  testKeysSimulated: fc.boolean(),
 });
 
 test("POL-01 a rule is in force exactly if it has a source", () => {

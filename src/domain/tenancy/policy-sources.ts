@@ -1,4 +1,4 @@
-import { OPEN_POLICY, type Policy } from "./policy.ts";
+import { OPEN_POLICY, type Policy, type PolicyRuleName } from "./policy.ts";
 
 /** The layers that can add rules to a request's policy. */
 export type PolicySource = "workspace" | "key" | "router" | "request";
@@ -6,7 +6,7 @@ export type PolicySource = "workspace" | "key" | "router" | "request";
 export type PolicyLayer = { readonly from: PolicySource; readonly policy: Partial<Policy> | null | undefined };
 
 /** A rule in force and the layers that contribute to it. */
-export type PolicyRuleSource = { readonly rule: keyof Policy; readonly from: readonly PolicySource[] };
+export type PolicyRuleSource = { readonly rule: PolicyRuleName; readonly from: readonly PolicySource[] };
 
 const RULES = [
   "floor",
@@ -15,7 +15,9 @@ const RULES = [
   "noTraining",
   "blockedProviders",
   "allowedModels",
-] as const satisfies readonly (keyof Policy)[];
+  "ownNodesExempt",
+  "testKeysSimulated",
+] as const satisfies readonly PolicyRuleName[];
 
 /** The layers behind each rule of a combined policy. */
 export function policyRuleSources(effective: Policy, layers: readonly PolicyLayer[]): PolicyRuleSource[] {
@@ -26,9 +28,11 @@ export function policyRuleSources(effective: Policy, layers: readonly PolicyLaye
 }
 
 /** Of several floors only the strictest contributes. */
-function contributesRule(policy: Partial<Policy>, rule: keyof Policy, effective: Policy): boolean {
+function contributesRule(policy: Partial<Policy>, rule: PolicyRuleName, effective: Policy): boolean {
   const value = policy[rule];
   if (rule === "floor") return value !== null && value === effective.floor;
+  // Only test keys are restricted, so the rule is not in force for a live key.
+  if (rule === "testKeysSimulated") return value === true && effective.simulatedOnly === true;
   if (rule === "blockedProviders") return (policy.blockedProviders?.length ?? 0) > 0;
   return value !== undefined && value !== OPEN_POLICY[rule];
 }

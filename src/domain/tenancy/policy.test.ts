@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LEVELS, levelRank, OPEN_POLICY, type Policy, tightenPolicy } from "./policy.ts";
+import { LEVELS, levelRank, OPEN_POLICY, ownNodeFloor, type Policy, tightenPolicy } from "./policy.ts";
 
 test("POL-01 floors combine to the strictest in any order", () => {
   const floors = [null, ...LEVELS];
@@ -40,6 +40,8 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   noTraining: fc.boolean(),
   blockedProviders: names,
   allowedModels: fc.option(names),
+  ownNodesExempt: fc.boolean(),
+  testKeysSimulated: fc.boolean(),
 });
 const some = fc.record(
   {
@@ -71,6 +73,9 @@ test("POL-01 tightening never loosens, is idempotent and commutative", () => {
         const before = policy[list];
         if (before !== null) for (const name of once[list] ?? ["*"]) expect(before).toContain(name);
       }
+      const nodeFloor = (one: Policy) => levelRank(ownNodeFloor(one) ?? "UNCLASSIFIED");
+      expect(nodeFloor(once)).toBeGreaterThanOrEqual(nodeFloor(policy));
+      if (one.floor) expect(nodeFloor(once)).toBeGreaterThanOrEqual(levelRank(one.floor));
       for (const name of policy.blockedProviders) expect(once.blockedProviders).toContain(name);
       if (policy.zeroDataRetention) expect(once.zeroDataRetention).toBe(true);
       if (policy.noTraining) expect(once.noTraining).toBe(true);

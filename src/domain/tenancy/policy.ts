@@ -14,7 +14,18 @@ export type Policy = {
   readonly blockedProviders: readonly string[];
   /** Allowed model ids; null allows every model. */
   readonly allowedModels: readonly string[] | null;
+  /** Set by a workspace only: its own nodes may serve below its floor. */
+  readonly ownNodesExempt: boolean;
+  /** Set by a workspace only: its test keys reach simulated providers only. */
+  readonly testKeysSimulated: boolean;
+  /** Combined policies: the floor that key, router and request add, which holds for exempt nodes as well. */
+  readonly addedFloor?: Level | null;
+  /** Combined policies: only simulated providers are allowed. */
+  readonly simulatedOnly?: boolean;
 };
+
+/** The rules that a workspace can set; the other fields of a policy are derived. */
+export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly">;
 
 export const OPEN_POLICY: Policy = {
   floor: null,
@@ -23,6 +34,8 @@ export const OPEN_POLICY: Policy = {
   noTraining: false,
   blockedProviders: [],
   allowedModels: null,
+  ownNodesExempt: false,
+  testKeysSimulated: false,
 };
 
 /** A policy that was in force from its creation until the next version. */
@@ -53,14 +66,54 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
   const noTraining = policy.noTraining || more.noTraining === true;
   const blockedProviders = union(policy.blockedProviders, more.blockedProviders ?? []);
   const allowedModels = intersect(policy.allowedModels, more.allowedModels ?? null);
+  const ownNodesExempt = policy.ownNodesExempt && more.ownNodesExempt !== false;
+  const testKeysSimulated = policy.testKeysSimulated || more.testKeysSimulated === true;
+  const addedFloor = ownNodesExempt ? addedFloorOf(policy, more) : null;
+  const simulatedOnly = policy.simulatedOnly === true || more.simulatedOnly === true;
   const same =
     floor === policy.floor &&
     countries === policy.countries &&
     zeroDataRetention === policy.zeroDataRetention &&
     noTraining === policy.noTraining &&
     blockedProviders === policy.blockedProviders &&
-    allowedModels === policy.allowedModels;
-  return same ? policy : { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels };
+    allowedModels === policy.allowedModels &&
+    ownNodesExempt === policy.ownNodesExempt &&
+    testKeysSimulated === policy.testKeysSimulated &&
+    addedFloor === (policy.addedFloor ?? null) &&
+    simulatedOnly === (policy.simulatedOnly ?? false);
+  if (same) return policy;
+  return {
+    floor,
+    countries,
+    zeroDataRetention,
+    noTraining,
+    blockedProviders,
+    allowedModels,
+    ownNodesExempt,
+    testKeysSimulated,
+    ...(addedFloor === null ? {} : { addedFloor }),
+    ...(simulatedOnly ? { simulatedOnly } : {}),
+  };
+}
+
+/** A policy that exempts own nodes itself adds only what was added to it, any other its own floor. */
+function addedFloorOf(policy: Policy, more: Partial<Policy>): Level | null {
+  const added = more.ownNodesExempt === true ? more.addedFloor : more.floor;
+  return stricterFloor(policy.addedFloor ?? null, added ?? null);
+}
+
+/** The floor for the workspace's own nodes. */
+export function ownNodeFloor({ floor, ownNodesExempt, addedFloor }: Policy): Level | null {
+  return ownNodesExempt ? (addedFloor ?? null) : floor;
+}
+
+/** The combined policy of a workspace and one of its keys. */
+export function policyOfKey(
+  policy: Policy,
+  key: { readonly environment: "live" | "test"; readonly policy: Partial<Policy> | null },
+): Policy {
+  const isSimulatedOnly = policy.testKeysSimulated && key.environment === "test";
+  return tightenPolicy(isSimulatedOnly ? { ...policy, simulatedOnly: true } : policy, key.policy);
 }
 
 function stricterFloor(one: Level | null, other: Level | null): Level | null {

@@ -13,8 +13,15 @@ export type Workspace = {
   readonly keyPolicy: KeyPolicy;
 };
 
-/** Whether members may have personal keys, and whether an admin must approve them. */
-export type KeyPolicy = { readonly personalKeys: boolean; readonly approval: boolean };
+/** Rules for all keys of a workspace. */
+export type KeyPolicy = {
+  /** Whether members may have personal keys. */
+  readonly personalKeys: boolean;
+  /** Whether an admin must approve personal keys. */
+  readonly approval: boolean;
+  /** Addresses and CIDR blocks from which keys work, before a key's own list; null: any. */
+  readonly ipAllowlist: readonly string[] | null;
+};
 
 export type Member = {
   readonly id: string;
