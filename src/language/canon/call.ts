@@ -30,6 +30,8 @@ export type Call = {
   readonly openAiParameters?: Readonly<Partial<Record<Parameter, unknown>>>;
   /** Fields that only the caller's own dialect can express: only endpoints that speak it are eligible. */
   readonly native?: readonly string[];
+  /** The first unknown field beside the history: only endpoints that receive the caller's own body are eligible. */
+  readonly unknownField?: string;
   /** Fields that do not change the reply; translation drops them. */
   readonly advisory?: readonly string[];
   /** Requested features that the provider bills separately. */

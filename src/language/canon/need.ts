@@ -6,6 +6,8 @@ export const NEEDS = [
   "json_with_tools",
   "reasoning_off",
   "thinking_with_tools",
+  "reasoning_control",
+  "logprobs",
   "image_input",
   "audio_input",
   "pdf_input",

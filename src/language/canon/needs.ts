@@ -1,6 +1,7 @@
 import type { Call } from "./call.ts";
 import type { Need, NeedSource } from "./need.ts";
 import type { Part } from "./parts.ts";
+import { LOGPROB_PARAMETERS } from "./sampling.ts";
 
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
@@ -12,9 +13,13 @@ export function needsOf(call: Call): NeedSource[] {
     needs.push({ need: "json_with_tools", param: format });
   if (call.reasoning !== undefined && call.reasoning.isOptional !== true) {
     const param = call.parameterNames?.reasoning_effort ?? "reasoning_effort";
-    if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
-    else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
+    needs.push({ need: call.reasoning.effort === "none" ? "reasoning_off" : "reasoning_control", param });
+    if (call.reasoning.effort !== "none" && call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
   }
+  const logprobs = LOGPROB_PARAMETERS.find(
+    (row) => call.parameters.includes(row) && !call.defaultValued?.includes(row),
+  );
+  if (logprobs !== undefined) needs.push({ need: "logprobs", param: call.parameterNames?.[logprobs] ?? logprobs });
   if (call.stop.length > STOPS_SUPPORTED_BY_ALL)
     needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
   if (setsBothSamplings(call)) needs.push({ need: "both_samplings", param: "top_p" });

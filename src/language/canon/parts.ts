@@ -4,7 +4,7 @@
  */
 export type Part =
   | { readonly is: "text"; readonly text: string; readonly cache?: CacheBreakpoint }
-  | { readonly is: "refusal"; readonly text: string }
+  | { readonly is: "refusal"; readonly text: string; readonly cache?: CacheBreakpoint }
   | ImagePart
   | { readonly is: "audio"; readonly source: MediaSource; readonly cache?: CacheBreakpoint }
   | {
@@ -38,6 +38,7 @@ export type ToolCallPart = {
   readonly argumentsText: string;
   /** Signature that the provider attached to the call itself. */
   readonly signature?: ReasoningSignature;
+  readonly cache?: CacheBreakpoint;
   /** The call is part of a stored response, so the caller cannot remove it from its request. */
   readonly isStored?: true;
 };

@@ -11,6 +11,8 @@ export type Citation = {
   /** Position in the output text in UTF-16 units; null if the provider does not state it. */
   readonly start: number | null;
   readonly end: number | null;
+  /** The cited passage of the source, if the provider quotes it. */
+  readonly excerpt?: string;
 };
 
 /**
@@ -33,11 +35,17 @@ export type ReplyEvent =
       readonly signature: ReasoningSignature | null;
     }
   | { readonly is: "tool_arguments"; readonly index: number; readonly text: string }
-  | { readonly is: "citation"; readonly citation: Citation }
+  /** `path` names the citation in the provider's reply, for callers that it cannot be attached for. */
+  | { readonly is: "citation"; readonly citation: Citation; readonly path: string }
   /** Cumulative usage: the last event replaces earlier ones. */
   | { readonly is: "usage"; readonly usage: Usage }
   /** `stopSequence`: the caller's sequence that ended the reply, if the provider reports it. */
   | { readonly is: "finish"; readonly reason: FinishReason; readonly stopSequence?: string }
+  /**
+   * The reply has a member that the caller's dialect cannot carry; `path` in the provider's own names, never its value.
+   * `isContent`: the member is model output.
+   */
+  | { readonly is: "omitted"; readonly path: string; readonly isContent?: boolean }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
   /** The dialect's end marker. */
   | { readonly is: "end" };

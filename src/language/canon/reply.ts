@@ -1,4 +1,5 @@
-import type { ErrorEnvelope, Fault } from "../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
+import type { Fault } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "./upstream-problem.ts";
 import type { Usage } from "./usage.ts";
@@ -25,6 +26,8 @@ export type WholeReply = {
   readonly declined?: Fault | undefined;
   /** Reply details for the request log. */
   readonly detail?: JsonObject | undefined;
+  /** Paths of members of the provider's reply that are not carried; absent: all are carried. */
+  readonly omitted?: readonly string[] | undefined;
   /** Absent: JSON. */
   readonly contentType?: string | undefined;
   /** Uses of separately billed extras. */
@@ -55,6 +58,8 @@ export type ReplyStream = StreamedReply & {
   read(frame: { readonly event: string | null; readonly data: string }): StreamPiece;
   /** The model reported a finish reason: the stream is complete even if the server omits its end marker. */
   readonly isFinished: boolean;
+  /** At the end: why the stream is no reply although it is complete; contains no content. */
+  readonly unusable?: string | undefined;
 };
 
 /** Meaning of one chunk of upstream audio for the relay; `bytes` goes to the client. */
@@ -84,6 +89,8 @@ export type StreamedReply = {
   /** Number of prompts that the usage covers; absent: one. */
   readonly promptCount?: number | undefined;
   readonly upstreamId: string | null;
+  /** Paths of members of the provider's stream that are not carried; absent: all are carried. */
+  readonly omitted?: readonly string[] | undefined;
   /** The last bytes of the client's stream. */
   close(counted: Usage, shown: ReportedCost | undefined): string;
   /** The last bytes of a failed stream; undefined: the dialect has no error frame and the connection is cut. */

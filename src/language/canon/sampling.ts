@@ -15,10 +15,12 @@ export function isDefaultSampling(sampling: number | undefined): boolean {
 /** Whether a call uses parameters that such a model supports only without reasoning. */
 export function setsSampling({ temperature, topP, parameters }: Call): boolean {
   return (
-    !isDefaultSampling(temperature) || !isDefaultSampling(topP) || parameters.some((row) => LOGPROB_PARAMETERS.has(row))
+    !isDefaultSampling(temperature) ||
+    !isDefaultSampling(topP) ||
+    LOGPROB_PARAMETERS.some((row) => parameters.includes(row))
   );
 }
-const LOGPROB_PARAMETERS: ReadonlySet<Parameter> = new Set(["logprobs", "top_logprobs"]);
+export const LOGPROB_PARAMETERS = ["logprobs", "top_logprobs"] as const satisfies readonly Parameter[];
 
 /** Removes the parameter with the default value; if neither has it, temperature wins. */
 export function withOneSampling(call: Call): { readonly call: Call; readonly lost: "top_p" | undefined } {

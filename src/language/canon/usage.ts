@@ -7,9 +7,18 @@ export type TokenCounts = {
   readonly cacheWrite1hTokens?: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
+  /** The provider does not count reasoning: `reasoningTokens` is 0 and not shown. */
+  readonly isReasoningUncounted?: true;
   readonly audioInputTokens: number;
   readonly audioOutputTokens: number;
 };
+
+export const REASONING_UNCOUNTED = { isReasoningUncounted: true } as const;
+
+/** The same counts; reasoning is part of the output and was not counted. */
+export function withReasoningUncounted(counts: TokenCounts): TokenCounts {
+  return counts === IMPLAUSIBLE_TOKENS ? counts : { ...counts, ...REASONING_UNCOUNTED };
+}
 
 /** Usage of one reply. */
 export type Usage = TokenCounts & {
@@ -44,6 +53,9 @@ export function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 |
     ...(hourLong === 0 ? {} : { cacheWrite1hTokens: hourLong }),
     outputTokens: addend.outputTokens + sign * other.outputTokens,
     reasoningTokens: addend.reasoningTokens + sign * other.reasoningTokens,
+    ...(addend.isReasoningUncounted === true && other.isReasoningUncounted === true
+      ? { isReasoningUncounted: true }
+      : {}),
     audioInputTokens: addend.audioInputTokens + sign * other.audioInputTokens,
     audioOutputTokens: addend.audioOutputTokens + sign * other.audioOutputTokens,
   };

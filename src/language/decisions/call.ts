@@ -52,8 +52,8 @@ export function criteriaPath(question: DecisionQuestion): string {
   return `${questionPath(question)}.${question.path === undefined ? "criteria" : own}`;
 }
 
-/** Ids that every provider accepts. */
-const PORTABLE_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Ids that every provider accepts; servers may drop `__proto__`. */
+const PORTABLE_ID = /^(?!__proto__$)[A-Za-z0-9_.-]{1,64}$/;
 
 /** Uses the caller's names where every provider accepts them, and generated unique ids otherwise. */
 export function assignQuestionIds(keys: readonly (string | null)[]): string[] {

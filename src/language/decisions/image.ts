@@ -15,22 +15,22 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const DECLARED_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/jpg", "image/webp"]);
 /** A multiple of four, so that it decodes to whole bytes. */
 const HEADER_CHARS = 512 * 1024;
-const FORMATS = "PNG, JPEG and WebP are taken";
+const FORMATS = "PNG, JPEG and WebP are supported";
 
 /** Decodes a data URL. The magic bytes determine the type; a wrong declared type is ignored. */
 export function decodeImage(url: string): DecisionImage | DecisionImageProblem {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match === null)
-    return { problem: /^https?:/i.test(url) ? "addresses are not followed: send a data URL" : "must be a data URL" };
+    return { problem: /^https?:/i.test(url) ? "must be a data URL: URLs are not fetched" : "must be a data URL" };
   if (!DECLARED_TYPES.has((match[1] ?? "").toLowerCase()))
-    return { problem: `is not a picture of a known format: ${FORMATS}` };
+    return { problem: `is not an image of a supported format: ${FORMATS}` };
   const base64 = url.slice(match[0].length);
   const isWhole = base64.endsWith("=") ? base64.length % 4 === 0 : base64.length % 4 !== 1;
   if (!BASE64.test(base64) || !isWhole) return { problem: "is not base64" };
   // The header suffices for type and size.
   const bytes = Buffer.from(base64.slice(0, HEADER_CHARS), "base64");
   const mediaType = detectImageType(bytes);
-  if (mediaType === undefined) return { problem: `its bytes are not those of a picture: ${FORMATS}` };
+  if (mediaType === undefined) return { problem: `is not an image of a supported format: ${FORMATS}` };
   const padded = base64.padEnd(Math.ceil(base64.length / 4) * 4, "=");
   return { mediaType, base64: padded, size: imageSize(mediaType, bytes) };
 }

@@ -67,22 +67,22 @@ export function labelDistributionOf(
     p: logprob <= LOGPROB_NEVER ? 0 : Math.exp(logprob),
     isRanked: isSampledOnly === undefined && logprob > LOGPROB_NEVER,
   }));
-  if (candidates.length === 0) return "there are no log-probabilities";
+  if (candidates.length === 0) return "the response has no log-probabilities";
   if (
     candidates.some(({ p }) => !(p <= 1 + UNLISTED_PROBABILITY_MAX)) ||
     sumOf(candidates.map(({ p }) => p)) > 1 + MISSING_MASS_MAX
   )
-    return "the log-probabilities are none";
+    return "the log-probabilities are invalid";
   const labelMasses = labels.names.map((name) =>
     sumOf(candidates.filter(({ token }) => isLabel(token, name, labels)).map(({ p }) => p)),
   );
   const labelMass = Math.min(1, sumOf(labelMasses));
-  if (labelMass === 0) return "no label is among what the model might have said";
+  if (labelMass === 0) return "the alternatives contain none of the labels";
   const missing = labels.names.filter((name) => !candidates.some(({ token }) => isLabel(token, name, labels))).length;
   // The last top entry bounds unreported tokens; without one, any label may be missing.
   const last = Math.min(1, ...candidates.flatMap(({ p, isRanked }) => (isRanked ? [p] : [])));
   if (missing > 0 && (last >= UNLISTED_PROBABILITY_MAX || missing * last > MISSING_MASS_MAX * labelMass))
-    return "too few alternatives are told to know every label";
+    return "too few alternatives to cover every label";
   const total = sumOf(labelMasses);
   return { shares: labelMasses.map((mass) => mass / total), labelMass };
 }

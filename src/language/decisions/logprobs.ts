@@ -137,7 +137,7 @@ export function decodeLogprobs(
 ): LogprobsReply | UnusableReply {
   const events = dialect.decodeReply(bytes);
   if (events === undefined || events.some(({ is }) => is === "problem"))
-    return { unusable: "not an answer of its dialect" };
+    return { unusable: "not a valid response of its dialect" };
   const metadata = { usage: usageOfEvents(events), upstreamId: upstreamIdOfEvents(events) };
   if (isRefusalReply(events)) return { answer: { type: "refusal" }, ...metadata };
   const body: unknown = JSON.parse(bytes.toString("utf8"));

@@ -44,7 +44,7 @@ export function decodeOpenaiRequest(request: OpenaiDecisionRequest): {
   });
   const images: DecisionImage[] = [];
   const state = typeof input === "string" ? input : decodeState(input, images);
-  if (images.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
+  if (images.length > IMAGES_MAX) throw invalidValue("input", `must have at most ${IMAGES_MAX} images`);
   if (typeof state === "string" && state.trim() === "" && images.length === 0) throw emptyFault("input");
   return {
     call: {
@@ -63,18 +63,14 @@ const IGNORED_FIELDS = ["safety_identifier", "prompt_cache_key", "prompt_cache_o
 const CACHE_BREAKPOINT = "prompt_cache_breakpoint";
 
 function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "ignoredFields"> {
-  const { input } = request;
-  const isMarked = (part: unknown) => isJsonObject(part) && part[CACHE_BREAKPOINT] != null;
-  const hasMarks =
-    typeof input !== "string" &&
-    input.some((item) => {
-      const parts: unknown = "role" in item ? item.content : "output" in item ? item.output : undefined;
-      return Array.isArray(parts) && parts.some(isMarked);
-    });
-  const ignoredFields = [
-    ...IGNORED_FIELDS.filter((field) => request[field] != null),
-    ...(hasMarks ? [CACHE_BREAKPOINT] : []),
-  ];
+  const ignoredFields: string[] = IGNORED_FIELDS.filter((field) => request[field] != null);
+  const items = typeof request.input === "string" ? [] : request.input;
+  const isMarked = (parts: unknown) =>
+    Array.isArray(parts) && parts.some((part) => isJsonObject(part) && part[CACHE_BREAKPOINT] != null);
+  if (items.some((item) => "role" in item && isMarked(item.content)))
+    ignoredFields.push(`input[].content[].${CACHE_BREAKPOINT}`);
+  if (items.some((item) => "output" in item && isMarked(item.output)))
+    ignoredFields.push(`input[].output[].${CACHE_BREAKPOINT}`);
   return ignoredFields.length === 0 ? {} : { ignoredFields };
 }
 
@@ -83,7 +79,7 @@ const emptyFault = (param: string) => invalidValue(param, "must not be empty");
 function requireUniqueNames(names: readonly (string | null)[]): void {
   for (const [index, name] of names.entries()) {
     if (name === null || names.indexOf(name) === index) continue;
-    throw invalidValue(`questions.${index}.name`, "another question has the same name");
+    throw invalidValue(`questions.${index}.name`, "must be unique: another question has the same name");
   }
 }
 
@@ -128,7 +124,7 @@ function optionNames(values: readonly (string | boolean)[], param: string): stri
     typeof value === "string" ? value : values.includes(String(value)) ? `${value} (boolean)` : String(value),
   );
   if (new Set(names).size === names.length) return names;
-  throw invalidValue(param, "a choice is there twice");
+  throw invalidValue(param, "must not contain a choice twice");
 }
 
 function instructionsOf(instructions: OpenaiInstructions): string {

@@ -40,19 +40,19 @@ export function validateReply(
   decimals: number | null,
   firstNumber = 1,
 ): DecisionAnswers | UnusableReply {
-  if (reply.isTruncated) return { unusable: "the provider did not read all of the state" };
+  if (reply.isTruncated) return { unusable: "the provider did not read the whole state" };
   const answersById = new Map(reply.answers);
   if (answersById.size !== reply.answers.length) return { unusable: "a question is answered twice" };
   const checked = new Map<string, DecisionAnswer>();
   const tolerance = toleranceFor(decimals);
   for (const [at, question] of questions.entries()) {
     const raw = answersById.get(question.id);
-    if (raw === undefined) return unusableQuestion(firstNumber + at, "there is no answer");
+    if (raw === undefined) return unusableQuestion(firstNumber + at, "the response has no answer");
     const answer = validateAnswer(raw, question, tolerance);
     if ("unusable" in answer) return unusableQuestion(firstNumber + at, answer.unusable);
     checked.set(question.key, answer);
   }
-  if (answersById.size !== questions.length) return { unusable: "there is an answer that nobody asked for" };
+  if (answersById.size !== questions.length) return { unusable: "the response has an answer without a question" };
   return checked;
 }
 
@@ -68,8 +68,8 @@ function validateAnswer(
   if (raw.type === "refusal") return { type: "refusal" };
   if (raw.type !== question.type) return { unusable: `the answer is not of the type ${question.type}` };
   if (raw.labelMass !== undefined && !(isProbability(raw.labelMass) && raw.labelMass >= LABEL_MASS_MIN))
-    return { unusable: "the model had hardly a mind for the labels" };
-  if (raw.argmaxIsLabel === false) return { unusable: "the model wanted to say something else" };
+    return { unusable: "the model gave the labels too little probability" };
+  if (raw.argmaxIsLabel === false) return { unusable: "the model's most likely reply is not a label" };
   switch (question.type) {
     case "noul":
       return validateNoul(raw, tolerance);
@@ -88,7 +88,7 @@ function validateNoul(
   { value, probabilities }: RawAnswer,
   tolerance: RoundingTolerance,
 ): DecisionAnswer | UnusableReply {
-  if (!isProbability(value)) return { unusable: "the answer is no probability" };
+  if (!isProbability(value)) return { unusable: "the answer is not a probability" };
   const both = probabilities === undefined ? [] : validateDistribution(probabilities, ["yes", "no"], tolerance);
   return "unusable" in both ? both : { type: "noul", noul: value };
 }
@@ -99,14 +99,15 @@ function validateChoice(
   tolerance: RoundingTolerance,
 ): DecisionAnswer | UnusableReply {
   const { value: choice } = raw;
-  if (typeof choice !== "string" || !names.includes(choice)) return { unusable: "the choice is none of the options" };
+  if (typeof choice !== "string" || !names.includes(choice))
+    return { unusable: "the choice is not one of the options" };
   const distribution =
     raw.probabilities === undefined ? undefined : validateDistribution(raw.probabilities, names, tolerance);
   if (distribution !== undefined && "unusable" in distribution) return distribution;
   if (distribution !== undefined) {
     const chosen = distribution[names.indexOf(choice)] ?? 0;
     if (chosen < Math.max(...distribution) - tolerance.choice)
-      return { unusable: "another option is likelier than the choice" };
+      return { unusable: "another option has a higher probability than the choice" };
   }
   const confidence = resolveConfidence(raw, distribution === undefined ? undefined : choiceConfidence(distribution));
   if (typeof confidence !== "number") return confidence;
@@ -119,13 +120,13 @@ function validateScore(raw: RawAnswer, levels: number, tolerance: RoundingTolera
   const { value: score, probabilities, providerFields } = raw;
   if (typeof score !== "number" || !(score >= 0 && score <= levels - 1))
     return { unusable: "the score is not between the lowest and the highest level" };
-  if (probabilities === undefined) return { unusable: "there are no probabilities of the levels" };
+  if (probabilities === undefined) return { unusable: "there are no probabilities for the levels" };
   const names = Array.from({ length: levels }, (_, level) => String(level));
   const distribution = validateDistribution(probabilities, names, tolerance);
   if ("unusable" in distribution) return distribution;
   const weighted = distribution.reduce((sum, p, level) => sum + p * level, 0);
   if (Math.abs(score - weighted) > tolerance.score(levels))
-    return { unusable: "the score is not what its probabilities come to" };
+    return { unusable: "the score does not match its probabilities" };
   const confidence = resolveConfidence(raw, scoreConfidence(distribution));
   if (typeof confidence !== "number") return confidence;
   return { type: "score", score, confidence, probabilities: distribution, providerFields };
@@ -134,7 +135,7 @@ function validateScore(raw: RawAnswer, levels: number, tolerance: RoundingTolera
 /** The provider's confidence, or else one computed from the distribution. */
 function resolveConfidence({ confidence }: RawAnswer, computed: number | undefined): number | UnusableReply {
   if (confidence === undefined || confidence === null)
-    return computed ?? { unusable: "there is neither a confidence nor a distribution to compute it from" };
+    return computed ?? { unusable: "there is no confidence and no distribution to compute it from" };
   return isProbability(confidence) ? confidence : { unusable: "the confidence is not between 0 and 1" };
 }
 
@@ -144,17 +145,17 @@ function validateDistribution(
   names: readonly string[],
   tolerance: RoundingTolerance,
 ): readonly number[] | UnusableReply {
-  if (reported.size !== names.length) return { unusable: "the probabilities are not those of the options" };
+  if (reported.size !== names.length) return { unusable: "the probabilities do not match the options" };
   const distribution: number[] = [];
   for (const name of names) {
-    if (!reported.has(name)) return { unusable: "the probabilities are not those of the options" };
+    if (!reported.has(name)) return { unusable: "the probabilities do not match the options" };
     const probability = reported.get(name);
     if (!isProbability(probability)) return { unusable: "a probability is not between 0 and 1" };
     distribution.push(probability);
   }
   const sum = distribution.reduce((total, probability) => total + probability, 0);
   return Math.abs(sum - 1) > tolerance.sum(names.length)
-    ? { unusable: "the probabilities do not add up to one" }
+    ? { unusable: "the probabilities do not sum to 1" }
     : distribution;
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { UpstreamProblem } from "../canon/upstream-problem.ts";
+import { NO_REASON_STATED, problemText, type UpstreamProblem } from "../canon/upstream-problem.ts";
+import { issuePath } from "../dialects/chat/upstream/errors.ts";
 import type { DecisionCall } from "./call.ts";
 import type { RawDecisionReply, RawDecisionUsage } from "./reply.ts";
 
@@ -79,59 +80,58 @@ export function uniqueMap(pairs: readonly (readonly [string, unknown])[]): Reado
   return map.size === pairs.length ? map : new Map();
 }
 
-const MESSAGE_MAX_CHARS = 2000;
-const TOO_LONG_MESSAGE = "The state and the questions together are longer than the model takes.";
+const TOO_LONG_MESSAGE = "The state and the questions exceed the model's context length.";
 /** One provider's code for an exhausted daily quota, which retrying does not help. */
 const DAILY_QUOTA_CODE = 4006;
 
 /** Decodes all error shapes that these servers are known to send. Never throws and never quotes the input. */
 export function decodeDecisionProblem(body: unknown, status: number | null): UpstreamProblem {
-  const { message, code, type } = isJsonObject(body) ? errorTextIn(body) : NO_ERROR_TEXT;
-  const text = type === "max_tokens_exceeded" ? TOO_LONG_MESSAGE : (message ?? "the provider gave no reason");
-  return { message: text.slice(0, MESSAGE_MAX_CHARS), code, type, status };
+  const { message, ...stated } = isJsonObject(body) ? errorTextIn(body) : NO_ERROR_TEXT;
+  const isTooLong = stated.type === "max_tokens_exceeded";
+  return { ...stated, message: isTooLong ? TOO_LONG_MESSAGE : (message ?? NO_REASON_STATED), status };
 }
 
-type ErrorText = { readonly message: string | null; readonly code: string | null; readonly type: string | null };
+type ErrorText = Pick<UpstreamProblem, "code" | "statedCode" | "type" | "param"> & { readonly message: string | null };
 
 const NO_ERROR_TEXT: ErrorText = { message: null, code: null, type: null };
 
 function errorTextIn(body: JsonObject): ErrorText {
   const { detail, errors, error } = body;
-  if (typeof detail === "string") return { ...NO_ERROR_TEXT, message: detail };
-  if (Array.isArray(detail)) return { ...NO_ERROR_TEXT, message: joinMessages(detail, "msg") };
+  if (typeof detail === "string") return { ...NO_ERROR_TEXT, message: problemText(detail) };
+  if (Array.isArray(detail))
+    return { ...NO_ERROR_TEXT, message: joinMessages(detail, "msg"), param: issuePath(detail) ?? undefined };
   if (isJsonObject(detail)) return errorTextOf(detail);
   if (isJsonObject(error)) return errorTextOf(error);
   if (Array.isArray(errors) && errors.length > 0) {
     const [first]: unknown[] = errors;
-    const providerCode = isJsonObject(first) ? first["code"] : undefined;
-    const code =
-      providerCode === DAILY_QUOTA_CODE
-        ? "insufficient_quota"
-        : providerCode === undefined
-          ? null
-          : String(providerCode);
-    return { message: joinMessages(errors, "message"), code, type: null };
+    const sent = isJsonObject(first) ? first["code"] : undefined;
+    const stated = typeof sent === "number" ? String(sent) : problemText(sent);
+    const isExhausted = sent === DAILY_QUOTA_CODE;
+    const code = isExhausted ? "insufficient_quota" : stated;
+    return {
+      message: joinMessages(errors, "message"),
+      code,
+      statedCode: isExhausted ? stated : undefined,
+      type: null,
+    };
   }
-  return typeof error === "string" ? { ...NO_ERROR_TEXT, message: error } : errorTextOf(body);
+  return typeof error === "string" ? { ...NO_ERROR_TEXT, message: problemText(error) } : errorTextOf(body);
 }
 
 function errorTextOf(error: JsonObject): ErrorText {
   const { metadata, code } = error;
   const metadataType = isJsonObject(metadata) ? metadata["error_type"] : undefined;
   return {
-    message: nonEmptyText(error["message"]),
-    code: nonEmptyText(code),
-    type: nonEmptyText(error["error_type"]) ?? nonEmptyText(metadataType) ?? nonEmptyText(error["type"]),
+    message: problemText(error["message"]),
+    code: problemText(code),
+    type: problemText(error["error_type"], metadataType, error["type"]),
+    param: problemText(error["param"]) ?? undefined,
   };
 }
 
-function nonEmptyText(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
-}
-
 function joinMessages(list: readonly unknown[], field: string): string | null {
-  const found = list.flatMap((item) => (isJsonObject(item) ? (nonEmptyText(item[field]) ?? []) : []));
-  return found.length === 0 ? null : found.join("; ");
+  const found = list.flatMap((item) => (isJsonObject(item) ? (problemText(item[field]) ?? []) : []));
+  return problemText(found.join("; "));
 }
 
 const REFUSAL_CODES: ReadonlySet<string | null> = new Set(["refusal", "content_policy_violation", "content_filter"]);

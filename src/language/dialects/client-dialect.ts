@@ -1,5 +1,6 @@
-import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { Call } from "../canon/call.ts";
+import type { Place } from "../canon/places.ts";
 import type { ReportedCost } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
@@ -19,6 +20,8 @@ export type ReplyClosing = {
   readonly finish: FinishEvent | undefined;
   readonly usage: Usage;
   readonly cost: ReportedCost | undefined;
+  /** Paths of members of the reply that were not carried, as listed for the client; absent: all were. */
+  readonly omitted?: readonly string[] | undefined;
 };
 
 /** Encodes one reply for its caller, event by event. */
@@ -27,14 +30,20 @@ export type ReplyWriter = {
   write(event: ReplyEvent): string;
   close(closing: ReplyClosing): string;
   fail(envelope: ErrorEnvelope): string;
+  /** Paths of events that arrived too late to be written. */
+  readonly omitted?: readonly string[] | undefined;
   /** See `StreamedReply`. */
   readonly finalJson?: string | undefined;
 };
 
 /** Encodes canonical events for the callers of one dialect. */
 export type ClientDialect = {
+  /** Reply content that this surface can express and others cannot. */
+  readonly places: ReadonlySet<Place>;
   /** Sent on an idle stream. */
   readonly keepAlive: string;
+  /** Paths of events of a whole reply that cannot be written; absent: all can. */
+  omitted?(events: readonly ReplyEvent[]): readonly string[];
   openWriter(head: ReplyHead, call: Call): ReplyWriter;
   /** The whole reply that a client would assemble from the stream. */
   render(

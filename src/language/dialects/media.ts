@@ -39,7 +39,7 @@ export function encodeFile(source: InlineMedia, filename: string | null, param: 
 
 export function unsupportedMedia(param: string, wanted: string): Fault {
   return fault("invalid_value", {
-    message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
+    message: `${param} must be ${wanted}, as the provider's API requires.`,
     param,
   });
 }

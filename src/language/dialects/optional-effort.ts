@@ -14,6 +14,12 @@ export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   return isHonoured ? call : { ...call, reasoning: undefined };
 }
 
+/** A model that never reasons honours "no reasoning" without a field, which its server may reject. */
+export function withoutNeedlessOff(call: Call, { reasoning }: Pick<ModelFacts, "reasoning">): Call {
+  const isNeedless = reasoning === "never" && call.reasoning?.effort === "none" && call.reasoning.isOptional !== true;
+  return isNeedless ? { ...call, reasoning: undefined } : call;
+}
+
 /** Servers may reject the field for models that are not known to reason. */
 function canDisableReasoning({ reasoning, thinking, acceptsEffort, quirks }: ModelFacts): boolean {
   const isKnown = thinking !== null || acceptsEffort === true;

@@ -14,10 +14,10 @@ export function decodeCallArguments({ name, argumentsText, isStored }: ToolCallP
   const param = `${callParam}.function.arguments`;
   const advice =
     isStored === true
-      ? "Go on from the response before, or send the conversation without the call."
+      ? "Continue from the previous response, or send the conversation without the call."
       : "Send the conversation without it.";
   throw fault("invalid_value", {
-    message: `${param}: the arguments of the tool call ${name.slice(0, NAME_CHARS_SHOWN)} are not the JSON text of an object; an answer that was cut off leaves such a call. ${advice}`,
+    message: `${param}: the arguments of the tool call ${name.slice(0, NAME_CHARS_SHOWN)} are not a JSON object, as in a truncated response. ${advice}`,
     param,
   });
 }
@@ -49,9 +49,16 @@ export function argumentsSchema({ schema, strict }: Pick<ToolDefinition, "schema
   return strict === true ? NO_ARGUMENTS_STRICT : NO_ARGUMENTS;
 }
 
+/** Sent as an instruction to dialects without a field for serial tool calls; the reply writers enforce it as well. */
+export const ONE_TOOL_CALL = "Call at most one tool in this answer.";
+
+export function wantsOneToolCall({ tools, toolChoice, openAiParameters }: Call): boolean {
+  return openAiParameters?.parallel_tool_calls === false && tools.length > 0 && toolChoice?.is !== "none";
+}
+
 export function rejectForcedChoice(choice: ToolChoice | undefined): void {
   if (choice?.is === "required" || choice?.is === "named")
-    throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
+    throw fault("invalid_value", { message: "tool_choice requires a tool, but tools has none.", param: "tool_choice" });
 }
 
 type ToolEncoders = {

@@ -1,6 +1,7 @@
-import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { Call } from "../canon/call.ts";
-import type { ReplyStream, ReportedCost, StreamPiece, WholeReply } from "../canon/reply.ts";
+import { listOmitted } from "../canon/omitted-paths.ts";
+import type { ReplyStream, ReportedCost, StreamPiece, UnusableReply, WholeReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import { weightOf } from "../canon/tokens.ts";
 import type { Usage } from "../canon/usage.ts";
@@ -32,6 +33,16 @@ export class TranslatedStream implements ReplyStream {
     return this.#meter.upstreamId;
   }
 
+  get omitted(): readonly string[] | undefined {
+    const late = this.#writer.omitted;
+    return late === undefined ? this.#meter.omitted : [...(this.#meter.omitted ?? []), ...late];
+  }
+
+  /** Everything that the model generated was omitted. */
+  get unusable(): string | undefined {
+    return this.#meter.unusable;
+  }
+
   get isFinished(): boolean {
     return this.#finish !== undefined;
   }
@@ -50,14 +61,16 @@ export class TranslatedStream implements ReplyStream {
       if (event.is === "end") ended = true;
       this.#meter.add(event);
       if (event.is === "finish") this.#finish = event;
-      else text += this.#writer.write(event);
+      else if (event.is !== "omitted") text += this.#writer.write(event);
     }
     if (ended) return { is: "end", text };
     return text === "" ? { is: "usage" } : { is: "content", text };
   }
 
   close(usage: Usage, cost: ReportedCost | undefined): string {
-    return this.#writer.close({ finish: this.#finish, usage, cost });
+    const { omitted } = this;
+    const reported = omitted === undefined ? undefined : { omitted: listOmitted(omitted) };
+    return this.#writer.close({ finish: this.#finish, usage, cost, ...reported });
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -70,28 +83,56 @@ export function translatedReply(
   client: ClientDialect,
   head: ReplyHead,
   call: Call,
-): WholeReply {
+): WholeReply | UnusableReply {
   const meter = new ReplyMeter();
   for (const event of events) meter.add(event);
-  const { usage, upstreamId, outputWeight } = meter;
+  for (const path of client.omitted?.(events) ?? []) meter.add({ is: "omitted", path });
+  const { usage, upstreamId, outputWeight, omitted, unusable } = meter;
+  if (unusable !== undefined) return { unusable };
   return {
     usage,
     upstreamId,
     outputWeight,
+    omitted,
     render: (counted, shown) => client.render(events, head, call, counted, shown),
   };
 }
+
+const OMITTED_MAX = 100;
 
 class ReplyMeter {
   usage: Usage | undefined;
   outputWeight = 0;
   upstreamId: string | null = null;
+  omitted: string[] | undefined;
+  #hasVisibleOutput = false;
+  #hasOmittedContent = false;
+
+  /** A reply whose output consists of content that the caller cannot receive is no empty success. */
+  get unusable(): string | undefined {
+    if (!this.#hasOmittedContent || this.#hasVisibleOutput) return undefined;
+    return "the response has only content that the caller's API cannot express";
+  }
 
   add(event: ReplyEvent): void {
     this.outputWeight += eventWeight(event);
     if (event.is === "usage") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
+    else if (event.is === "omitted") {
+      if (event.isContent === true) this.#hasOmittedContent = true;
+      this.#addOmitted(event.path);
+    } else this.#hasVisibleOutput ||= isVisible(event);
   }
+
+  /** A stream can repeat a path in every frame. */
+  #addOmitted(path: string): void {
+    this.omitted ??= [];
+    if (this.omitted.length < OMITTED_MAX && !this.omitted.includes(path)) this.omitted.push(path);
+  }
+}
+
+function isVisible(event: ReplyEvent): boolean {
+  return event.is === "tool_call" || ((event.is === "text" || event.is === "refusal") && event.text !== "");
 }
 
 function eventWeight(event: ReplyEvent): number {

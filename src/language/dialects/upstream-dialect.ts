@@ -1,5 +1,7 @@
 import type { Call, Effort } from "../canon/call.ts";
 import type { Parameter } from "../canon/parameters.ts";
+import type { ReasoningDetail } from "../canon/parts.ts";
+import type { Place } from "../canon/places.ts";
 import type { Quirk } from "../canon/quirks.ts";
 import type { ReasoningControl } from "../canon/reasoning-control.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
@@ -40,10 +42,18 @@ export type ModelFacts = {
   readonly quirks: readonly Quirk[];
 };
 
+/** Parts of a call that some dialects have no place for. */
+export type CallFeature = "cache_breakpoints" | "file_name" | "strict_tools";
+
 export type MediaKind = "image" | "audio" | "file" | "remote_url" | "uploaded_file";
 
 /** The request behind a reply, for dialects that need it for decoding. */
-export type ReplyContext = { readonly call: Call; readonly facts: ModelFacts };
+export type ReplyContext = {
+  readonly call: Call;
+  readonly facts: ModelFacts;
+  /** Reply content that the caller's surface can express and others cannot; absent: none. */
+  readonly places?: ReadonlySet<Place>;
+};
 
 /** Decodes the frames of one stream in order; undefined for an unreadable frame. */
 export type ReplyEventReader = { read(frame: StreamFrame): readonly ReplyEvent[] | undefined };
@@ -61,8 +71,14 @@ export type UpstreamDialect = {
   readonly auth: "bearer" | "x-api-key" | "x-goog-api-key";
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: "sse" | "event-stream";
-  /** Absent: never. */
-  supportsCacheBreakpoints?(facts: ModelFacts): boolean;
+  /** Parts of a call that the dialect has no place for; a call with them is sent without them. */
+  lacks(facts: ModelFacts): ReadonlySet<CallFeature>;
+  /** Earlier breakpoints are not sent; absent: all are sent or rejected. */
+  readonly cacheBreakpointsMax?: number;
+  /** Whether reasoning of earlier turns is sent; only its creator can verify or decrypt a signature. */
+  readsReasoning(detail: ReasoningDetail, facts: ModelFacts): boolean;
+  /** Whether signatures of tool calls are sent. */
+  readsCallSignatures(facts: ModelFacts): boolean;
   /** Absent: the caller's own scale. */
   readonly temperatureMax?: number;
   /** Path below the provider's base URL. */

@@ -46,7 +46,7 @@ export class SseAudioExtractor implements AudioExtractor {
     try {
       return this.#readFrames(this.#frames.push(chunk));
     } catch {
-      return { is: "malformed", why: "an event over the size limit" };
+      return { is: "malformed", why: "an event exceeds the size limit" };
     }
   }
 
@@ -61,7 +61,7 @@ export class SseAudioExtractor implements AudioExtractor {
     for (const { data } of frames) {
       if (data === "[DONE]") continue;
       const event = tryParseJsonObject(data);
-      if (event === undefined) return { is: "malformed", why: "an event that is not of its format" };
+      if (event === undefined) return { is: "malformed", why: "an event has an invalid format" };
       for (const piece of this.#decoder.decode(event)) {
         if (piece.is === "audio") {
           this.mediaType ??= piece.mediaType;
@@ -103,14 +103,14 @@ export class JsonAudioExtractor implements AudioExtractor {
   push(chunk: Buffer): AudioPiece {
     const bytes = this.#field.push(chunk);
     const { rest } = this.#field;
-    if (rest === undefined) return { is: "malformed", why: "not an answer of its format" };
+    if (rest === undefined) return { is: "malformed", why: "not a valid response of its format" };
     if (bytes.length > 0 && this.mediaType === undefined) this.mediaType = this.#mediaTypeIn(rest);
     return { is: "audio", bytes };
   }
 
   end(): AudioPiece {
     const body = tryParseJsonObject(this.#field.rest ?? "");
-    if (body === undefined) return { is: "malformed", why: "not one whole JSON object" };
+    if (body === undefined) return { is: "malformed", why: "not a complete JSON object" };
     for (const piece of this.#decoder.decode(body))
       if (piece.is === "problem" || piece.is === "malformed") return piece;
     return { is: "audio", bytes: Buffer.alloc(0) };

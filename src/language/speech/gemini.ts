@@ -57,7 +57,9 @@ class GeminiSpeechDecoder implements SpeechEventDecoder {
     if (typeof reason !== "string") return events;
     return [
       ...events,
-      COMPLETE_FINISH_REASONS.has(reason) ? { is: "done" } : garbageEvent(`the provider stopped speaking (${reason})`),
+      COMPLETE_FINISH_REASONS.has(reason)
+        ? { is: "done" }
+        : garbageEvent(`the provider stopped generating speech (${reason})`),
     ];
   }
 }

@@ -74,9 +74,9 @@ export class SpeechStream implements AudioStream {
     const last = this.#sniffThenPass(piece.bytes, 1);
     if (last.is !== "audio" || this.#sentBytes === 0) return last;
     const seconds = this.#seconds;
-    if (seconds === 0) return { is: "malformed", why: "audio without a single sample" };
+    if (seconds === 0) return { is: "malformed", why: "the audio has no samples" };
     if (seconds === undefined && this.#expected.billingUnit === "seconds")
-      return { is: "malformed", why: "nothing in the audio can be measured" };
+      return { is: "malformed", why: "the duration of the audio cannot be measured" };
     return this.#buffered === undefined ? last : this.#flushWithHeader(this.#buffered, this.#buffered.bytes);
   }
 
@@ -134,7 +134,7 @@ export class SpeechStream implements AudioStream {
     if (head.length < minBytes) return { is: "audio", bytes: Buffer.alloc(0) };
     const payload = detectPayload(this.#extractor.mediaType, this.#expected);
     if (payload === undefined || !couldBeFormat(payload.format, head))
-      return { is: "malformed", why: `not audio of the format ${this.#expected.format}` };
+      return { is: "malformed", why: `not audio in the format ${this.#expected.format}` };
     this.#head = undefined;
     this.#transform = transformFor(payload, this.#expected);
     const { wavHeaderFormat } = this.#transform;
@@ -153,9 +153,9 @@ export class SpeechStream implements AudioStream {
   #pass(bytes: Buffer): AudioPiece {
     this.#transform?.meter?.push(bytes);
     const shaped = this.#transform?.apply(bytes);
-    if (shaped === undefined) return { is: "malformed", why: `not audio of the format ${this.#expected.format}` };
+    if (shaped === undefined) return { is: "malformed", why: `not audio in the format ${this.#expected.format}` };
     this.#sentBytes += shaped.length;
-    if (this.#isImplausiblyLong) return { is: "malformed", why: "audio far longer than the text can take" };
+    if (this.#isImplausiblyLong) return { is: "malformed", why: "the audio is implausibly long for the text" };
     const held = this.#buffered;
     if (held === undefined) return { is: "audio", bytes: shaped };
     held.parts.push(shaped);

@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../canon/tokens.ts";

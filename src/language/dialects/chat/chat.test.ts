@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { headOf, usable } from "../../../../tests/support/chat.ts";
 import { ChatRequest } from "../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
@@ -209,7 +210,7 @@ test.each([
   [
     "zero is zero",
     { prompt_tokens: 0, completion_tokens: 0 },
-    { ...USAGE, inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+    { ...USAGE, inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0, isReasoningUncounted: true },
   ],
   ["nothing", {}, undefined],
   ["one figure only", { prompt_tokens: 10 }, undefined],
@@ -254,7 +255,7 @@ const figures = {
 };
 
 test("only the top-level id of a frame changes, never a tool call's", () => {
-  const stream = new PassthroughChatStream("chatcmpl-ours", false);
+  const stream = new PassthroughChatStream(headOf("chatcmpl-ours"), false);
   const wire = {
     id: "up-1",
     object: "chat.completion.chunk",
@@ -283,7 +284,7 @@ test("an id that is not first, is empty or is missing is replaced too", () => {
     '{"choices":[]}',
     '{ "id" : "u\\"p", "choices": []}',
   ]) {
-    const piece = new PassthroughChatStream("ours", false).read(frame(wire));
+    const piece = new PassthroughChatStream(headOf("ours"), false).read(frame(wire));
     if (piece.is !== "preamble") throw new Error(piece.is);
     expect(JSON.parse(piece.text.slice(6))).toMatchObject({ id: "ours", choices: [] });
   }
@@ -291,17 +292,17 @@ test("an id that is not first, is empty or is missing is replaced too", () => {
 
 test("a multi-line event is relayed in one line; a line break inside a string is malformed", () => {
   const lines = '{"id":"x",\n"choices":[{"index":0,\n"delta":{"content":"hi"},"finish_reason":null}]}';
-  const piece = new PassthroughChatStream("ours", false).read(frame(lines));
+  const piece = new PassthroughChatStream(headOf("ours"), false).read(frame(lines));
   expect(piece).toMatchObject({ is: "content" });
   const text = "text" in piece ? piece.text : "";
   expect(text.match(/\n/g)).toHaveLength(2);
   expect(JSON.parse(text.slice("data: ".length))).toEqual({ ...JSON.parse(lines), id: "ours" });
   const broken = '{"id":"x","choices":[{"index":0,"delta":{"content":"a\nb"},"finish_reason":null}]}';
-  expect(new PassthroughChatStream("ours", false).read(frame(broken))).toEqual({ is: "malformed" });
+  expect(new PassthroughChatStream(headOf("ours"), false).read(frame(broken))).toEqual({ is: "malformed" });
 });
 
 test("a role, a comment or usage alone is not content", () => {
-  const stream = new PassthroughChatStream("ours", true);
+  const stream = new PassthroughChatStream(headOf("ours"), true);
   expect(stream.read(frame(chunk({ role: "assistant", content: "" }))).is).toBe("preamble");
   expect(stream.read(frame(chunk({ content: "a" }))).is).toBe("content");
   expect(stream.read(frame(chunk({ reasoning_content: "a" }))).is).toBe("content");
@@ -312,8 +313,8 @@ test("a role, a comment or usage alone is not content", () => {
 });
 
 test("CHAT-06 usage with its cost goes to the client only on request", () => {
-  const asked = new PassthroughChatStream("ours", true);
-  const silent = new PassthroughChatStream("ours", false);
+  const asked = new PassthroughChatStream(headOf("ours"), true);
+  const silent = new PassthroughChatStream(headOf("ours"), false);
   for (const stream of [asked, silent]) stream.read(frame(figures));
   expect(silent.close(USAGE, { cost: 0.5, currency: "EUR" })).toBe("data: [DONE]\n\n");
   const [usageFrame, end] = new SseReader(10_000).push(Buffer.from(asked.close(USAGE, { cost: 0.5, currency: "EUR" })));
@@ -326,7 +327,7 @@ test("CHAT-06 usage with its cost goes to the client only on request", () => {
 });
 
 test("usage beside content is removed and sent once at the end; the last report wins", () => {
-  const stream = new PassthroughChatStream("ours", true);
+  const stream = new PassthroughChatStream(headOf("ours"), true);
   const first = stream.read(frame(chunk({ content: "a" }, { usage: { prompt_tokens: 10, completion_tokens: 1 } })));
   const second = stream.read(frame({ ...finishing, usage: { prompt_tokens: 10, completion_tokens: 2 } }));
   for (const piece of [first, second]) expect(piece.is === "content" && piece.text.includes("usage")).toBe(false);
@@ -337,19 +338,19 @@ test("usage beside content is removed and sent once at the end; the last report 
 test("BILL-05 usage in the finishing choice counts only if there is no other", () => {
   const within = (usage: object) => ({ ...finishing, choices: [{ ...finishing.choices[0], usage }] });
   const told = { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17, cached_tokens: 4 };
-  const stream = new PassthroughChatStream("ours", true);
+  const stream = new PassthroughChatStream(headOf("ours"), true);
   expect(stream.read(frame(within(told))).is).toBe("content");
   expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 4, outputTokens: 7 });
   expect(stream.close(stream.usage ?? USAGE, undefined)).toContain('"completion_tokens":7');
   stream.read(frame(figures));
   expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
-  const both = new PassthroughChatStream("ours", true);
+  const both = new PassthroughChatStream(headOf("ours"), true);
   both.read(frame({ ...within(told), usage: figures.usage }));
   expect(both.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
 });
 
 test("errors inside a stream and malformed frames are distinguished", () => {
-  const stream = new PassthroughChatStream("ours", false);
+  const stream = new PassthroughChatStream(headOf("ours"), false);
   expect(stream.read(frame({ error: { message: "boom", code: 503 } }))).toMatchObject({
     is: "problem",
     problem: { message: "boom", status: 503 },
@@ -361,8 +362,8 @@ test("errors inside a stream and malformed frames are distinguished", () => {
 test("a whole reply keeps its bytes except id and usage", () => {
   const wire =
     '{\n "id": "up-1", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"},"finish_reason":"stop"}], "usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}, "x":1.50 }';
-  const answer = decodePassthroughReply(Buffer.from(wire), "chatcmpl-ours");
-  const text = answer?.render(USAGE, { cost: 0.25, currency: "EUR" }) ?? "";
+  const answer = usable(decodePassthroughReply(Buffer.from(wire), "chatcmpl-ours"));
+  const text = answer.render(USAGE, { cost: 0.25, currency: "EUR" });
   expect(
     text.startsWith(
       '{\n "id": "chatcmpl-ours", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"}',
@@ -370,7 +371,7 @@ test("a whole reply keeps its bytes except id and usage", () => {
   ).toBe(true);
   expect(text.endsWith('"x":1.50 }')).toBe(true);
   expect(JSON.parse(text)["usage"]).toMatchObject({ prompt_tokens: 10, cost: 0.25, currency: "EUR" });
-  expect(answer?.outputWeight).toBe(weightOf("hï"));
+  expect(answer.outputWeight).toBe(weightOf("hï"));
 });
 
 test.each(["", "<html>", "[]", "{}", '{"choices":[]}', '{"choices":[1]}', '{"error":{}}', '{"choices":{}}'])(
@@ -390,7 +391,7 @@ test.each([
     { message: "flat", code: "3" },
   ],
   [{ error: "just text" }, { message: "just text" }],
-  [undefined, { message: "the provider gave no reason" }],
+  [undefined, { message: "the provider stated no reason" }],
 ])("error shape %j", (body, expected) => {
   expect(decodeProblem(body, 400)).toMatchObject(expected);
 });
@@ -422,10 +423,10 @@ test("frames that match the template decode as if parsed alone", () => {
     chunk({ reasoning_content: word }),
     chunk({ content: word }),
   ]);
-  const whole = new PassthroughChatStream("chatcmpl-ours", false);
+  const whole = new PassthroughChatStream(headOf("chatcmpl-ours"), false);
   let chars = 0;
   for (const one of frames) {
-    const alone = new PassthroughChatStream("chatcmpl-ours", false);
+    const alone = new PassthroughChatStream(headOf("chatcmpl-ours"), false);
     expect(whole.read(frame(one))).toEqual(alone.read(frame(one)));
     chars += alone.outputWeight;
   }
@@ -436,8 +437,8 @@ test("frames that match the template decode as if parsed alone", () => {
 
 test("CHAT-06 clients that did not request usage see no null usage, on the slow and the fast path", () => {
   const empty = (delta: Record<string, unknown>) => ({ ...chunk(delta), usage: null });
-  const wanted = new PassthroughChatStream("ours", true);
-  const silent = new PassthroughChatStream("ours", false);
+  const wanted = new PassthroughChatStream(headOf("ours"), true);
+  const silent = new PassthroughChatStream(headOf("ours"), false);
   for (const word of ["one", "two", 'th"ree', "four"]) {
     const shown = wanted.read(frame(empty({ content: word })));
     const hidden = silent.read(frame(empty({ content: word })));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { byCall, CHAT_CALL, CHAT_FACTS, chatChunk, chatSse } from "../../../../tests/support/chat.ts";
+import { byCall, CHAT_CALL, CHAT_FACTS, chatChunk, chatSse, headOf, usable } from "../../../../tests/support/chat.ts";
 import { cutInto, eventsIn, folded } from "../../../../tests/support/events.ts";
 import type { Json } from "../../../../tests/support/gateway.ts";
 import { loadChunks, loadExchange } from "../../../../tests/support/replay.ts";
@@ -293,7 +293,7 @@ describe("recordings decode to what passthrough shows", () => {
 
   /** What a client assembles from a passthrough stream. */
   function directly(bytes: Buffer, ownId: string): { shown: Shown; usage: Usage | undefined; chars: number } {
-    const stream = new PassthroughChatStream(ownId, false);
+    const stream = new PassthroughChatStream(headOf(ownId), false);
     const message: Json = { content: "", reasoning_content: "", tool_calls: [] };
     let reason: unknown;
     const frames = new SseReader(1 << 24);
@@ -339,10 +339,10 @@ describe("recordings decode to what passthrough shows", () => {
   test.each(REPLIES)("%s", (name) => {
     for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
       const events = chatUpstream.decodeReply(response.body) ?? [];
-      const direct = directReply(response.body, upstreamId(events));
-      const [choice] = JSON.parse(direct?.render(NO_USAGE, undefined) ?? "").choices;
+      const direct = usable(directReply(response.body, upstreamId(events)));
+      const [choice] = JSON.parse(direct.render(NO_USAGE, undefined)).choices;
       expect(throughEvents(events)).toEqual(shownMessage(choice.message, choice.finish_reason));
-      expect(figures(events)).toEqual(direct?.usage);
+      expect(figures(events)).toEqual(direct.usage);
     }
   });
 

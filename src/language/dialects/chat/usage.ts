@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { ReportedCost } from "../../canon/reply.ts";
 import { isTokenCount } from "../../canon/tokens.ts";
-import { IMPLAUSIBLE_TOKENS, type TokenCounts, type Usage } from "../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, REASONING_UNCOUNTED, type TokenCounts, type Usage } from "../../canon/usage.ts";
 
 const NO_DETAILS: JsonObject = {};
 
@@ -42,6 +42,7 @@ export function decodeUsage(wire: unknown): TokenCounts | undefined {
     reasoningTokens,
     audioInputTokens: audioInput ?? 0,
     audioOutputTokens: audioOutput ?? 0,
+    ...(reasoning_tokens == null ? REASONING_UNCOUNTED : {}),
   };
   return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
@@ -68,13 +69,16 @@ function isPlausible(usage: TokenCounts): boolean {
 
 /** The `usage` object of a chat completion. */
 export function encodeUsage(usage: Usage, cost: ReportedCost | undefined): JsonObject {
-  const { inputTokens, outputTokens } = usage;
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const cache = { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens };
+  const reasoning = usage.isReasoningUncounted === true ? undefined : { reasoning_tokens: reasoningTokens };
+  const audio = usage.audioOutputTokens > 0 ? { audio_tokens: usage.audioOutputTokens } : undefined;
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
-    prompt_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
-    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    prompt_tokens_details: usage.audioInputTokens > 0 ? { ...cache, audio_tokens: usage.audioInputTokens } : cache,
+    ...(reasoning || audio ? { completion_tokens_details: { ...reasoning, ...audio } } : {}),
     ...(cost === undefined ? {} : { cost: cost.cost, currency: cost.currency }),
   };
 }

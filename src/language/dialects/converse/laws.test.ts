@@ -10,7 +10,7 @@ import {
   replyOf,
   streamOf,
 } from "../../../../tests/support/converse.ts";
-import { cutInto, folded } from "../../../../tests/support/events.ts";
+import { carried, cutInto, folded } from "../../../../tests/support/events.ts";
 import { loadExchange } from "../../../../tests/support/replay.ts";
 import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
@@ -89,6 +89,7 @@ describe("stream = reply", () => {
           cacheWriteTokens: 3,
           outputTokens: 7,
           reasoningTokens: 0,
+          isReasoningUncounted: true,
           audioInputTokens: 0,
           audioOutputTokens: 0,
         },
@@ -285,7 +286,7 @@ describe("errors in a stream", () => {
       expect(converseEvents([first, bytes])).toEqual([{ is: "begin", upstreamId: null }, "malformed"]);
   });
 
-  test("unknown events and blocks are ignored", () => {
+  test("PARAM-07 unknown events and blocks are named and otherwise ignored", () => {
     const events = converseEvents([
       ...begun,
       eventBytes("somethingNew", { a: 1 }),
@@ -293,7 +294,11 @@ describe("errors in a stream", () => {
       eventBytes("contentBlockDelta", { contentBlockIndex: 1, delta: { image: {} } }),
       eventBytes("contentBlockDelta", { contentBlockIndex: 2, delta: { toolUse: { input: "{}" } } }),
     ]);
-    expect(events).toHaveLength(2);
+    expect(carried(events.filter((event) => event !== "malformed"))).toHaveLength(2);
+    expect(events.flatMap((event) => (event !== "malformed" && event.is === "omitted" ? [event.path] : []))).toEqual([
+      "somethingNew",
+      "output.message.content[].image",
+    ]);
   });
 });
 

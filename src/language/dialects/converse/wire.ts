@@ -18,6 +18,7 @@ export type WireUsage = z.output<typeof WireUsage>;
 
 const citation = z.object({
   title: z.string().nullish(),
+  sourceContent: z.array(z.object({ text: z.string().nullish() })).nullish(),
   location: z.object({ web: z.object({ url: z.string().nullish() }).nullish() }).nullish(),
 });
 export type WireCitation = z.output<typeof citation>;

@@ -32,7 +32,7 @@ export type WirePartialArg = z.output<typeof partialArg>;
 const functionCall = z.looseObject({
   id: text,
   name: text,
-  args: z.record(z.string(), z.unknown()).nullish(),
+  args: z.unknown().optional(),
   partialArgs: z.array(partialArg).nullish(),
   willContinue: z.boolean().nullish(),
 });
@@ -46,8 +46,16 @@ const part = z.looseObject({
 });
 export type WirePart = z.output<typeof part>;
 
+const groundingSource = z.looseObject({ uri: text, title: text }).nullish();
+const groundingChunk = z.looseObject({
+  web: groundingSource,
+  retrievedContext: groundingSource,
+  maps: groundingSource,
+});
+export type WireGroundingChunk = z.output<typeof groundingChunk>;
+
 const groundingMetadata = z.looseObject({
-  groundingChunks: z.array(z.looseObject({ web: z.looseObject({ uri: text, title: text }).nullish() })).nullish(),
+  groundingChunks: z.array(groundingChunk).nullish(),
   groundingSupports: z
     .array(
       z.looseObject({

@@ -16,7 +16,13 @@ export const WireUsage = z.looseObject({
 export type WireUsage = z.output<typeof WireUsage>;
 
 /** A citation of a web page, a search result or a document of the request. */
-export const WireCitation = z.looseObject({ url: word, source: word, title: word, document_title: word });
+export const WireCitation = z.looseObject({
+  url: word,
+  source: word,
+  title: word,
+  document_title: word,
+  cited_text: word,
+});
 export type WireCitation = z.output<typeof WireCitation>;
 
 /** A block as it opens in a stream, or complete in a whole reply. */
@@ -28,7 +34,7 @@ export const WireBlock = z.discriminatedUnion("type", [
     type: z.literal("tool_use"),
     id: z.string(),
     name: z.string(),
-    input: z.record(z.string(), z.unknown()).nullish(),
+    input: z.unknown().optional(),
   }),
 ]);
 export type WireBlock = z.output<typeof WireBlock>;

@@ -5,6 +5,7 @@ import { ChunkWriter } from "./stream.ts";
 
 /** Callers of `POST /chat/completions`. */
 export const chatClient: ClientDialect = {
+  places: new Set(["annotation_span", "audio_tokens"]),
   keepAlive: ": keep-alive\n\n",
   openWriter: (head, call) => new ChunkWriter(head, call.includeUsage),
   render: (events, head, _call, usage, cost) => renderReply(events, head, encodeUsage(usage, cost)),

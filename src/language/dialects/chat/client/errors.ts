@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 
 /** The status stays 200 and no end marker follows. */
 export function encodeStreamError(envelope: ErrorEnvelope): string {

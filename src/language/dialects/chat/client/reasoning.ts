@@ -11,7 +11,7 @@ export function decodeReasoning(request: ChatRequest): ReasoningSettings {
   const { model, reasoning } = request;
   if (typeof reasoning === "object" && reasoning?.exclude)
     throw fault("unsupported_parameter", {
-      message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
+      message: `${model}: reasoning.exclude is not supported: reasoning is returned if the provider sends it. Omit it.`,
       param: "reasoning.exclude",
     });
   const fields = reasoningFields(request);
@@ -62,7 +62,7 @@ function rejectConflicts(fields: readonly ReasoningField[]): void {
     const other = fields.slice(at + 1).find(({ value }) => !areCompatible(first.value, value));
     if (other === undefined) continue;
     throw fault("invalid_value", {
-      message: `Fields "${first.field}" and "${other.field}": both say how hard to think, and differ (${first.value} and ${other.value}). Send one of them.`,
+      message: `Fields "${first.field}" and "${other.field}" both set the reasoning effort, to different values (${first.value} and ${other.value}). Send one of them.`,
       param: first.field,
     });
   }

@@ -78,6 +78,7 @@ function foldEvent(folded: FoldedReply, event: ReplyEvent): void {
     case "begin":
     case "usage":
     case "problem":
+    case "omitted":
     case "end":
       return;
   }

@@ -1,20 +1,26 @@
-import { fault, invalidValue } from "../../../../contract/faults.ts";
-import type { ChatMessage, ChatRequest, ChatTool } from "../../../../contract/schemas/chat.ts";
-import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
+import { fault } from "../../../../contract/faults.ts";
+import type { ChatMessage, ChatRequest } from "../../../../contract/schemas/chat.ts";
+import type { Call, ResponseFormat } from "../../../canon/call.ts";
 import { isParameter, type Parameter } from "../../../canon/parameters.ts";
 import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeReasoning } from "./reasoning.ts";
-import { type ChatCacheControl, decodeAssistantParts, decodeCacheControl, decodeUserPart } from "./turns.ts";
+import { allowedTools, decodeTool, decodeToolChoice, unknownSetting } from "./tool-settings.ts";
+import {
+  type ChatCacheControl,
+  decodeAssistantParts,
+  decodeCacheControl,
+  decodeUserPart,
+  withMessageMark,
+} from "./turns.ts";
 
 export function decodeRequest(request: ChatRequest): Call {
   const { max_tokens, max_completion_tokens } = request;
   if (max_tokens && max_completion_tokens && max_tokens !== max_completion_tokens) {
     throw fault("invalid_value", {
-      message: `Fields "max_tokens" and "max_completion_tokens": they mean the same and differ (${max_tokens} and ${max_completion_tokens}). Send one of them.`,
+      message: `Fields "max_tokens" and "max_completion_tokens" are aliases with different values (${max_tokens} and ${max_completion_tokens}). Send one of them.`,
       param: "max_tokens",
     });
   }
@@ -23,7 +29,7 @@ export function decodeRequest(request: ChatRequest): Call {
     model: request.model,
     turns: request.messages.map(decodeTurn),
     tools: (request.tools ?? []).map(decodeTool),
-    toolChoice: decodeToolChoice(request),
+    toolChoice: request.tool_choice ? decodeToolChoice(request) : undefined,
     responseFormat: decodeFormat(request),
     reasoning: setsReasoning(request) ? decodeReasoning(request) : undefined,
     maxOutputTokens: max_completion_tokens ?? max_tokens ?? undefined,
@@ -37,6 +43,7 @@ export function decodeRequest(request: ChatRequest): Call {
     defaultValued: defaultValuedIn(request),
     ...sentNames(request),
     ...passedParameters(request),
+    ...(hasStructuredSettings(request) ? unknownSetting(request) : NOTHING),
     // The service tier is the only billable extra of this dialect.
     ...(request.service_tier == null ? NOTHING : extrasOf("chat", request)),
     ...(routingHints === undefined ? {} : { routingHints }),
@@ -48,11 +55,20 @@ function hasRoutingHints(request: ChatRequest): boolean {
   return false;
 }
 
+function hasStructuredSettings({ tools, tool_choice, response_format }: ChatRequest): boolean {
+  return Boolean(tools) || Boolean(tool_choice) || Boolean(response_format);
+}
+
 function setsReasoning({ reasoning_effort, reasoning, thinking }: ChatRequest): boolean {
   return reasoning_effort != null || Boolean(reasoning) || Boolean(thinking);
 }
 
 function decodeTurn(message: ChatMessage): ConversationTurn {
+  const turn = decodeUnmarkedTurn(message);
+  return message.cache_control ? withMessageMark(turn, message.cache_control) : turn;
+}
+
+function decodeUnmarkedTurn(message: ChatMessage): ConversationTurn {
   switch (message.role) {
     case "system":
     case "developer":
@@ -72,7 +88,6 @@ function decodeTurn(message: ChatMessage): ConversationTurn {
             callId: message.tool_call_id,
             content,
             failed: false,
-            ...decodeCacheControl(message.cache_control),
           },
         ],
       };
@@ -89,16 +104,6 @@ type TextPart = Extract<Part, { is: "text" }>;
 function textParts(content: TextContent): TextPart[] {
   if (typeof content === "string") return [{ is: "text", text: content }];
   return content.map(({ text, cache_control }) => ({ is: "text", text, ...decodeCacheControl(cache_control) }));
-}
-
-function decodeTool({ function: { name, description, parameters, strict }, cache_control }: ChatTool): ToolDefinition {
-  return {
-    name,
-    description: description ?? null,
-    schema: parameters ?? null,
-    strict: strict ?? null,
-    ...decodeCacheControl(cache_control),
-  };
 }
 
 function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
@@ -152,7 +157,7 @@ const PASSED_PARAMETERS = [
 ] as const satisfies readonly Parameter[];
 
 function passedParameters(request: ChatRequest): Pick<Call, "openAiParameters"> {
-  const allowed = allowedTools(request);
+  const allowed = request.allowed_tools || request.tool_choice ? allowedTools(request) : undefined;
   if (allowed === undefined && !PASSED_PARAMETERS.some((row) => request[row] != null)) return NOTHING;
   const openAiParameters: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
   for (const row of PASSED_PARAMETERS) if (request[row] != null) openAiParameters[row] = request[row];
@@ -161,66 +166,10 @@ function passedParameters(request: ChatRequest): Pick<Call, "openAiParameters"> 
 
 const NOTHING = {};
 
-const DEFAULT_ONE = ["temperature", "top_p"] as const;
+const DEFAULTS = { temperature: 1, top_p: 1, logprobs: false, top_logprobs: 0 } as const;
+const DEFAULTED = ["temperature", "top_p", "logprobs", "top_logprobs"] as const;
 
 function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined {
-  if (request.temperature !== 1 && request.top_p !== 1) return undefined;
-  return DEFAULT_ONE.filter((field) => request[field] === 1);
-}
-
-/** Rejected here because some providers ignore a choice that cannot be met and reply with text. */
-function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
-  if (!tool_choice) return undefined;
-  if (typeof tool_choice === "string" || tool_choice.type !== "function") {
-    const is = typeof tool_choice === "string" ? tool_choice : modeOfAllowed(tool_choice.allowed_tools);
-    if (is === "required" && !tools?.length)
-      throw invalidToolChoice('it demands a tool, and "tools" has none. Send tools, or leave it out');
-    return { is };
-  }
-  const { name } = tool_choice.function;
-  if (!tools?.some((tool) => tool.function.name === name))
-    throw invalidToolChoice(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
-  if (allowed_tools && !allowed_tools.includes(name))
-    throw invalidToolChoice(
-      `the tool "${name.slice(0, 64)}" is not in "allowed_tools". Name one that is, or leave one out`,
-    );
-  return { is: "named", name };
-}
-
-function modeOfAllowed({ mode }: JsonObject): "auto" | "required" {
-  return mode === "required" ? "required" : "auto";
-}
-
-const invalidToolChoice = (why: string) => invalidValue("tool_choice", why);
-
-/** Ignored without tools; a name that is not in `tools` is rejected. */
-function allowedTools(request: ChatRequest): readonly string[] | undefined {
-  const allowed = sentAllowedTools(request);
-  if (allowed === undefined) return undefined;
-  const tools = new Set(request.tools?.map((tool) => tool.function.name));
-  const unknown = tools.size === 0 ? undefined : allowed.find((name) => !tools.has(name));
-  if (unknown === undefined) return allowed;
-  const param = request.allowed_tools ? "allowed_tools" : "tool_choice";
-  throw invalidValue(
-    param,
-    `there is no tool "${unknown.slice(0, 64)}" in "tools". Name only those that are sent there`,
-  );
-}
-
-function sentAllowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
-  if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools")
-    return allowed_tools ?? undefined;
-  const { tools } = tool_choice.allowed_tools;
-  const chosen = Array.isArray(tools) ? tools.flatMap(allowedToolName) : [];
-  if (allowed_tools && new Set(allowed_tools).symmetricDifference(new Set(chosen)).size > 0)
-    throw fault("invalid_value", {
-      message: `Fields "allowed_tools" and "tool_choice": both list the tools that may be called, and differ. Send one of them.`,
-      param: "allowed_tools",
-    });
-  return chosen;
-}
-
-function allowedToolName(tool: unknown): string[] {
-  const called = isJsonObject(tool) ? tool["function"] : undefined;
-  return isJsonObject(called) && typeof called["name"] === "string" ? [called["name"]] : [];
+  const defaulted = DEFAULTED.filter((field) => request[field] === DEFAULTS[field]);
+  return defaulted.length === 0 ? undefined : defaulted;
 }

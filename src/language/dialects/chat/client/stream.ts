@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
@@ -43,11 +43,10 @@ export class ChunkWriter implements ReplyWriter {
     return `${this.#before}{"role":"assistant","content":"","refusal":null}${this.#after}`;
   }
 
-  close({ finish, usage: billed, cost }: ReplyClosing): string {
-    const end =
-      finish === undefined
-        ? ""
-        : `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${finish.reason}"}]${this.#usageNull}}\n\n`;
+  close({ finish, usage: billed, cost, omitted }: ReplyClosing): string {
+    const reported = omitted === undefined ? "" : `,"svc_omitted":${JSON.stringify(omitted)}`;
+    const reason = finish?.reason ?? "stop";
+    const end = `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${reason}"}]${this.#usageNull}${reported}}\n\n`;
     if (!this.#includeUsage) return `${end}data: [DONE]\n\n`;
     const { id, createdSeconds, model } = this.#head;
     const usage = encodeUsage(billed, cost);
@@ -79,6 +78,7 @@ export class ChunkWriter implements ReplyWriter {
       case "usage":
       case "finish":
       case "problem":
+      case "omitted":
       case "end":
         return undefined;
     }

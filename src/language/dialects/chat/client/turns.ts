@@ -1,11 +1,24 @@
 import type { ChatMessage } from "../../../../contract/schemas/chat.ts";
-import { type CacheBreakpoint, imageDetail, type MediaSource, type Part } from "../../../canon/parts.ts";
+import {
+  type CacheBreakpoint,
+  type ConversationTurn,
+  imageDetail,
+  type MediaSource,
+  type Part,
+} from "../../../canon/parts.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 
 export type ChatCacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
 
 export function decodeCacheControl(control: ChatCacheControl): { cache?: CacheBreakpoint } {
   return control ? { cache: { ttl: control.ttl ?? null } } : {};
+}
+
+/** A mark on the message is one on its last part, unless that has its own. */
+export function withMessageMark(turn: ConversationTurn, control: ChatCacheControl): ConversationTurn {
+  const last = turn.parts.findLastIndex(({ is }) => is !== "reasoning");
+  const parts = turn.parts.map((part, at) => (at === last ? { ...decodeCacheControl(control), ...part } : part));
+  return { ...turn, parts };
 }
 
 /** Reasoning precedes the content it led to; signed blocks replace the plain text they contain. */

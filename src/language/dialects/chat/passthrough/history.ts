@@ -32,7 +32,7 @@ export type HistoryRules = {
 export type HistoryPatches = {
   /** Messages and tools rewritten only where the server rejects them. */
   readonly patches: readonly MemberPatch[];
-  /** Log names of removed content. */
+  /** Paths of removed content. */
   readonly dropped: readonly string[];
 };
 
@@ -50,7 +50,7 @@ export function rewriteHistory(
       "tools",
       (tool) => rules.stripsCacheControl && hasCacheControl(tool),
       ({ value }) => {
-        if (isNonEmpty(value[CACHE_CONTROL])) removed.add(`tools: ${CACHE_CONTROL}`);
+        if (isNonEmpty(value[CACHE_CONTROL])) removed.add(`tools[].${CACHE_CONTROL}`);
         return [{ key: CACHE_CONTROL, json: null }];
       },
     ),
@@ -97,13 +97,13 @@ function patchesFor(message: ParsedBody, rules: HistoryRules, removed: Set<strin
     const value = message.value[key];
     if (retainedValue(role, key, value, rules) === value) return [];
     const lost = droppedName(key, value, rules);
-    if (lost !== undefined) removed.add(`messages: ${lost}`);
+    if (lost !== undefined) removed.add(`messages[].${lost}`);
     const exact = retainedValue(role, key, losslessMember(message, key), rules);
     return [{ key, json: exact === undefined ? null : JSON.stringify(exact) }];
   });
 }
 
-/** Log name of removed content; undefined if nothing of value is lost. */
+/** Path of removed content in its message; undefined if nothing of value is lost. */
 function droppedName(key: string, value: unknown, rules: HistoryRules): string | undefined {
   switch (key) {
     case "role":
@@ -111,10 +111,10 @@ function droppedName(key: string, value: unknown, rules: HistoryRules): string |
       return undefined;
     case "content":
       return listOf(value).some((part) => hasCacheControl(part) && isNonEmpty(part[CACHE_CONTROL]))
-        ? CACHE_CONTROL
+        ? `content[].${CACHE_CONTROL}`
         : undefined;
     case "tool_calls":
-      return listOf(value).some((call) => hasForeignSignature(call, rules)) ? "tool_calls.extra_content" : undefined;
+      return listOf(value).some((call) => hasForeignSignature(call, rules)) ? "tool_calls[].extra_content" : undefined;
     default:
       return isNonEmpty(value) ? key : undefined;
   }

@@ -1,15 +1,24 @@
-import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type MemberPatch,
+  type ParsedBody,
+  parseJsonObject,
+  patchMembers,
+} from "../../../../kit/json.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage, encodeUsage } from "../usage.ts";
+import { measureMessage } from "./measure-message.ts";
+import { type MaybeReply, withOmissions } from "./omitted-content.ts";
 
 /**
- * Patches the id, the usage and non-conforming choices of a provider's reply; undefined if the bytes are not a reply
- * of this dialect.
+ * Patches the id, the usage and non-conforming choices of a provider's reply, and with `ownModel` its model; undefined if
+ * the bytes are not a reply of this dialect.
  */
-export function decodePassthroughReply(bytes: Buffer, ownId: string): WholeReply | undefined {
+export function decodePassthroughReply(bytes: Buffer, ownId: string, ownModel?: string): MaybeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
@@ -22,7 +31,13 @@ export function decodePassthroughReply(bytes: Buffer, ownId: string): WholeReply
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     messages.push(choice["message"]);
   }
-  return new PassthroughChatReply(body, ownId, normalized, messages);
+  const isNamed = ownModel !== undefined && body.members.has("model");
+  const head = [
+    { key: "id", json: JSON.stringify(ownId) },
+    ...(isNamed ? [{ key: "model", json: JSON.stringify(ownModel) }] : []),
+  ];
+  const reply = new PassthroughChatReply(body, head, normalized, messages);
+  return isConforming ? reply : withOmissions(reply, choices);
 }
 
 const FINISH_REASONS: ReadonlySet<unknown> = new Set([undefined, null, "stop", "length", "content_filter"]);
@@ -37,14 +52,15 @@ function isConformingChoice(choice: unknown): boolean {
 class PassthroughChatReply implements WholeReply {
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
+  omitted: readonly string[] | undefined;
   readonly #body: ParsedBody;
-  readonly #ownId: string;
+  readonly #head: readonly MemberPatch[];
   readonly #normalized: readonly unknown[] | undefined;
   readonly #messages: readonly JsonObject[];
 
   constructor(
     body: ParsedBody,
-    ownId: string,
+    head: readonly MemberPatch[],
     normalized: readonly unknown[] | undefined,
     messages: readonly JsonObject[],
   ) {
@@ -52,7 +68,7 @@ class PassthroughChatReply implements WholeReply {
     this.usage = decodeUsage(usage);
     this.upstreamId = typeof id === "string" && id !== "" ? id : null;
     this.#body = body;
-    this.#ownId = ownId;
+    this.#head = head;
     this.#normalized = normalized;
     this.#messages = messages;
   }
@@ -65,7 +81,7 @@ class PassthroughChatReply implements WholeReply {
   render(billed: Usage, cost: ReportedCost | undefined): string {
     const usage = encodePassthroughUsage(this.#body.value["usage"], billed, cost);
     return patchMembers(this.#body, [
-      { key: "id", json: JSON.stringify(this.#ownId) },
+      ...this.#head,
       ...(this.#normalized === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#normalized) }]),
       { key: "usage", json: JSON.stringify(usage) },
     ]);
@@ -92,24 +108,4 @@ function matchesWireUsage(wire: JsonObject, { inputTokens, outputTokens }: Usage
   if (wire["prompt_tokens"] === inputTokens && wire["completion_tokens"] === outputTokens) return true;
   const read = decodeUsage(wire);
   return read?.inputTokens === inputTokens && read.outputTokens === outputTokens;
-}
-
-/** Sums a measure over text, reasoning, refusal, tool names and arguments. */
-export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
-  const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
-  let sum = 0;
-  for (const value of [content, refusal, reasoning_content, reasoning]) sum += measureValue(value, measure);
-  if (!Array.isArray(calls)) return sum;
-  for (const call of calls) {
-    if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
-    const { name, arguments: argumentsText } = call["function"];
-    sum += measureValue(name, measure) + measureValue(argumentsText, measure);
-  }
-  return sum;
-}
-
-function measureValue(value: unknown, measure: (text: string) => number): number {
-  if (typeof value === "string") return measure(value);
-  // Some servers stream content as an array of parts.
-  return Array.isArray(value) ? measure(JSON.stringify(value)) : 0;
 }

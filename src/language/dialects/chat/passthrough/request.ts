@@ -28,6 +28,8 @@ export type PassthroughChatFacts = {
   readonly outputLimit: OutputLimit | null;
   /** Efforts that the model accepts; absent or null: unknown. */
   readonly efforts?: readonly Effort[] | null;
+  /** The effort "none" is then honoured without a field, which the server may reject. */
+  readonly neverReasons?: boolean;
   readonly quirks: readonly Quirk[];
 };
 
@@ -57,9 +59,9 @@ export function requestPatches(request: ChatRequest, call: Call, facts: Passthro
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
   } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
   const effort = call.reasoning === undefined && call.tools.length === 0 ? undefined : effortFor(call, facts);
-  if (effort !== undefined && request.reasoning_effort !== effort) {
-    patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
-  }
+  const sent = effort === "none" && facts.neverReasons ? null : effort;
+  if (sent !== undefined && (request.reasoning_effort ?? null) !== sent)
+    patches.push({ key: "reasoning_effort", json: sent && JSON.stringify(sent) });
   if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) {

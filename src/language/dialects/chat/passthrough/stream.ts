@@ -1,21 +1,28 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
+import { listOmitted } from "../../../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import { latestUsage, type Usage } from "../../../canon/usage.ts";
+import type { ReplyHead } from "../../client-dialect.ts";
+import type { OmissionLog } from "../../reply-members.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { encodeStreamError } from "../client/errors.ts";
 import { problemInChunk } from "../upstream/errors.ts";
 import { ReplyNormalizer } from "../upstream/normalize.ts";
 import { END_MARKER } from "../upstream/stream.ts";
 import { decodeUsage } from "../usage.ts";
-import { encodePassthroughUsage, measureMessage } from "./reply.ts";
+import { measureMessage } from "./measure-message.ts";
+import { ONLY_OMITTED_CONTENT, omittedContent } from "./omitted-content.ts";
+import { encodePassthroughUsage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
 /** Relays a chat-completions stream: replaces the id of each frame and normalizes non-conforming choices. */
 export class PassthroughChatStream implements ReplyStream {
+  readonly #own: OwnHead;
   readonly #ownId: string;
+  readonly #ownModel: string | undefined;
   readonly #includeUsage: boolean;
   readonly #normalizer: ReplyNormalizer;
   #usage: Usage | undefined;
@@ -24,11 +31,18 @@ export class PassthroughChatStream implements ReplyStream {
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
-  #head: JsonObject | undefined;
+  #hasCalls = false;
+  #created = 0;
+  #model = "";
+  #omissions: OmissionLog | undefined;
   #template: FrameTemplate | undefined;
 
-  constructor(ownId: string, includeUsage: boolean) {
+  /** `ownModel` replaces the name of a model that callers do not know by it. */
+  constructor(own: OwnHead, includeUsage: boolean, ownModel?: string) {
+    const { id: ownId } = own;
+    this.#own = own;
     this.#ownId = ownId;
+    this.#ownModel = ownModel;
     this.#includeUsage = includeUsage;
     this.#normalizer = new ReplyNormalizer(ownId, "delta");
   }
@@ -49,8 +63,16 @@ export class PassthroughChatStream implements ReplyStream {
     return this.#finished;
   }
 
+  get omitted(): readonly string[] | undefined {
+    return this.#omissions?.paths;
+  }
+
+  get unusable(): string | undefined {
+    return this.#omissions?.hasContent === true && this.#outputWeight === 0 ? ONLY_OMITTED_CONTENT.unusable : undefined;
+  }
+
   read(frame: StreamFrame): StreamPiece {
-    if (frame.data === END_MARKER) return { is: "end", text: "" };
+    if (frame.data === END_MARKER) return { is: "end", text: this.#missingFinish() };
     const matched = this.#template === undefined ? undefined : this.#matchTemplate(this.#template, frame);
     return matched ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
   }
@@ -60,23 +82,49 @@ export class PassthroughChatStream implements ReplyStream {
     if (chunk === undefined) return { is: "malformed" };
     const problem = problemInChunk(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
-    const { choices } = chunk;
-    if (!Array.isArray(choices)) return this.#readBare(chunk);
+    const { choices, created, model } = chunk;
+    if (this.#created === 0 && typeof created === "number") this.#created = created;
+    if (this.#model === "" && typeof model === "string") this.#model = model;
+    if (!Array.isArray(choices)) return this.#readBare(chunk, frame.data);
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
-    this.#head ??= chunk;
     const normalized = this.#normalizer.normalize(choices);
     if (normalized === undefined) return this.#readChunk(chunk, choices, frame);
+    this.#omissions = omittedContent(choices, "delta", this.#omissions);
     const data = patchMember(frame.data, "choices", JSON.stringify(normalized));
     // The event name prevents a normalized frame from becoming the template.
     return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "normalized", data });
   }
 
   /** Some servers omit the empty `choices` of the usage frame. */
-  #readBare({ choices, usage }: JsonObject): StreamPiece {
+  #readBare(chunk: JsonObject, data: string): StreamPiece {
+    const { choices, usage } = chunk;
     if (choices != null || (choices === undefined && usage == null)) return { is: "malformed" };
-    if (usage != null) this.#recordUsage(usage);
-    return { is: "usage" };
+    if (usage == null) return { is: "usage" };
+    return this.#readUsage({ ...chunk, choices: NO_CHOICES }, patchMember(data, "choices", "[]"), 0, false);
+  }
+
+  /** Clients wait for the finish reason; a server that ends without one had finished. */
+  #missingFinish(): string {
+    if (this.#finished || this.#outputWeight === 0) return "";
+    const reason = this.#hasCalls ? "tool_calls" : "stop";
+    const choices = [{ index: 0, delta: {}, logprobs: null, finish_reason: reason }];
+    return `data: ${JSON.stringify({ ...this.#head(), choices, ...this.#report() })}\n\n`;
+  }
+
+  #report(): { svc_omitted?: readonly string[] } {
+    const paths = this.#omissions?.paths;
+    return paths === undefined ? {} : { svc_omitted: listOmitted(paths) };
+  }
+
+  #head(): JsonObject {
+    const created = this.#created || this.#own.createdSeconds;
+    return {
+      id: this.#ownId,
+      object: "chat.completion.chunk",
+      created,
+      model: this.#ownModel ?? (this.#model || this.#own.model),
+    };
   }
 
   #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): StreamPiece {
@@ -87,11 +135,17 @@ export class PassthroughChatStream implements ReplyStream {
     if (usage != null) this.#recordUsage(usage);
     // Clients that did not request usage do not see the provider's null.
     const hidesUsage = !this.#includeUsage && chunk["usage"] === null;
-    const rewritten = (hidesUsage ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
+    const rewritten = hidesUsage ? this.#withoutUsage(frame.data, chunk) : this.#withOwnHead(frame.data, chunk);
     if (weight > 0 && !finishes && frame.event === null)
       this.#template = templateOf(frame.data, chunk, weight, rewritten);
-    const text = `data: ${rewritten}\n\n`;
-    return { is: weight > 0 || finishes ? "content" : "preamble", text };
+    const reported = finishes ? this.#reportIn(rewritten) : rewritten;
+    return { is: weight > 0 || finishes ? "content" : "preamble", text: `data: ${reported}\n\n` };
+  }
+
+  /** The finish chunk lists what was omitted. */
+  #reportIn(data: string): string {
+    const { svc_omitted } = this.#report();
+    return svc_omitted === undefined ? data : patchMember(data, "svc_omitted", JSON.stringify(svc_omitted));
   }
 
   /** Hot path: most frames differ from the template only in their text and are not parsed. */
@@ -114,7 +168,11 @@ export class PassthroughChatStream implements ReplyStream {
     let usage: unknown;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      if (isJsonObject(choice["delta"])) weight += measureMessage(choice["delta"], weightOf);
+      const delta = choice["delta"];
+      if (isJsonObject(delta)) {
+        weight += measureMessage(delta, weightOf);
+        if (Array.isArray(delta["tool_calls"]) && delta["tool_calls"].length > 0) this.#hasCalls = true;
+      }
       if (typeof choice["finish_reason"] !== "string") continue;
       finishes = true;
       // Some servers put usage into the last choice.
@@ -134,11 +192,25 @@ export class PassthroughChatStream implements ReplyStream {
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
       // Usage beside content: the content is relayed now, the usage with the last frame.
-      const text = `data: ${withoutUsage(data, chunk, this.#ownId)}\n\n`;
+      const relayed = this.#withoutUsage(data, chunk);
+      const text = `data: ${finishes ? this.#reportIn(relayed) : relayed}\n\n`;
       return { is: weight > 0 || finishes ? "content" : "preamble", text };
     }
     this.#usageFrame = { chunk, data };
-    return { is: "usage" };
+    if (this.#includeUsage || !hasOtherMembers(chunk)) return { is: "usage" };
+    return { is: "preamble", text: `data: ${this.#withoutUsage(data, chunk)}\n\n` };
+  }
+
+  #withOwnHead(data: string, chunk: JsonObject): string {
+    const named =
+      this.#ownModel === undefined || chunk["model"] === undefined
+        ? data
+        : patchMember(data, "model", JSON.stringify(this.#ownModel));
+    return withId(named, chunk, this.#ownId);
+  }
+
+  #withoutUsage(data: string, chunk: JsonObject): string {
+    return patchMember(this.#withOwnHead(data, chunk), "usage", null);
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -150,12 +222,38 @@ export class PassthroughChatStream implements ReplyStream {
     const usage = JSON.stringify(encodePassthroughUsage(this.#wireUsage, billed, cost));
     if (this.#usageFrame !== undefined) {
       const { chunk, data } = this.#usageFrame;
-      return `data: ${patchMember(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;
+      return `data: ${patchMember(this.#withOwnHead(data, chunk), "usage", usage)}\n\n${END_OF_STREAM}`;
     }
-    const { created = 0, model = "" } = this.#head ?? {};
-    const head = JSON.stringify({ id: this.#ownId, object: "chat.completion.chunk", created, model, choices: [] });
+    const head = JSON.stringify({ ...this.#head(), choices: [] });
     return `data: ${head.slice(0, -1)},"usage":${usage}}\n\n${END_OF_STREAM}`;
   }
+}
+
+/** Time and model for frames of the gateway's own, if the provider states none. */
+type OwnHead = Pick<ReplyHead, "id" | "createdSeconds" | "model">;
+
+const NO_CHOICES: readonly unknown[] = [];
+
+/** Members of a usage frame that are not for clients that requested no usage, or have no content. */
+const USAGE_FRAME_MEMBERS: ReadonlySet<string> = new Set([
+  "id",
+  "object",
+  "created",
+  "model",
+  "choices",
+  "usage",
+  "system_fingerprint",
+  "service_tier",
+  "timings",
+  "time_info",
+  "x_groq",
+  "obfuscation",
+  "p",
+]);
+
+function hasOtherMembers(chunk: JsonObject): boolean {
+  for (const key in chunk) if (!USAGE_FRAME_MEMBERS.has(key) && chunk[key] != null) return true;
+  return false;
 }
 
 type FrameTemplate = {
@@ -210,10 +308,6 @@ function withId(data: string, chunk: JsonObject, ownId: string): string {
   if (data.slice(0, start.length) === start && !start.includes("\\"))
     return `{"id":"${ownId}"${data.slice(start.length)}`;
   return patchMember(data, "id", JSON.stringify(ownId));
-}
-
-function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
-  return patchMember(withId(data, chunk, ownId), "usage", null);
 }
 
 function patchMember(data: string, key: string, json: string | null): string {

@@ -1,12 +1,15 @@
 import { effortFor } from "../../../canon/effort.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
-import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
 import { IMAGE_DETAILS } from "./media.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ChatReader } from "./stream.ts";
+import { REASONING_IN_HISTORY, SIGNED_TOOL_CALLS } from "./turns.ts";
+
+const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints"]);
 
 /** Chat completions (D1) for callers of other dialects; callers of the same dialect use the passthrough adapter. */
 export const chatUpstream: UpstreamDialect = {
@@ -15,6 +18,9 @@ export const chatUpstream: UpstreamDialect = {
   media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
   toolNameMax: TOOL_NAME_MAX,
   imageDetails: IMAGE_DETAILS,
+  lacks: () => LACKS,
+  readsReasoning: ({ is }, { quirks }) => is === "readable" && quirks.includes(REASONING_IN_HISTORY),
+  readsCallSignatures: ({ quirks }) => quirks.includes(SIGNED_TOOL_CALLS),
   auth: "bearer",
   headers: {},
   framing: "sse",

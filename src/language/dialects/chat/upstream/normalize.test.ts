@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { headOf } from "../../../../../tests/support/chat.ts";
 import { decodePassthroughReply } from "../passthrough/reply.ts";
 import { PassthroughChatStream } from "../passthrough/stream.ts";
 
@@ -21,7 +22,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 
 /** What the client gets of these deltas. */
 function told(...deltas: object[]): unknown[] {
-  const stream = new PassthroughChatStream("ours", false);
+  const stream = new PassthroughChatStream(headOf("ours"), false);
   return deltas.map((delta) => {
     const piece = stream.read(frame(chunk(delta)));
     if (piece.is !== "content" && piece.is !== "preamble") throw new Error(piece.is);
@@ -32,7 +33,9 @@ function told(...deltas: object[]): unknown[] {
 function answered(message: object, finish_reason = "stop") {
   const body = { id: "up", choices: [{ index: 0, message, finish_reason }], usage: null };
   const answer = decodePassthroughReply(Buffer.from(JSON.stringify(body)), "ours");
-  return answer === undefined ? undefined : JSON.parse(answer.render(USAGE, undefined)).choices[0];
+  return answer === undefined || "unusable" in answer
+    ? undefined
+    : JSON.parse(answer.render(USAGE, undefined)).choices[0];
 }
 
 test("CHAT-05 reasoning under another name becomes reasoning_content, streamed and whole", () => {
@@ -134,12 +137,12 @@ test.each([
   ["stop", "stop"],
 ])("CHAT-08 the finish reason %s becomes %s", (stated, reason) => {
   expect(answered({ role: "assistant", content: "hi" }, stated).finish_reason).toBe(reason);
-  const piece = new PassthroughChatStream("ours", false).read(frame(chunk({}, stated)));
+  const piece = new PassthroughChatStream(headOf("ours"), false).read(frame(chunk({}, stated)));
   expect(piece.is === "content" && JSON.parse(piece.text.slice(6)).choices[0].finish_reason).toBe(reason);
 });
 
 test("an empty finish reason is none: the stream is not complete", () => {
-  const stream = new PassthroughChatStream("ours", false);
+  const stream = new PassthroughChatStream(headOf("ours"), false);
   const piece = stream.read(frame(chunk({ content: "half" }, "")));
   expect(piece.is === "content" && piece.text).toContain('"finish_reason":null');
   expect(stream.isFinished).toBe(false);
@@ -148,7 +151,7 @@ test("an empty finish reason is none: the stream is not complete", () => {
 test.each(["error", "network_error", "insufficient_system_resource"])(
   "a reply that ends with %s is rejected",
   (reason) => {
-    expect(new PassthroughChatStream("ours", false).read(frame(chunk({}, reason))).is).toBe("problem");
+    expect(new PassthroughChatStream(headOf("ours"), false).read(frame(chunk({}, reason))).is).toBe("problem");
     expect(answered({ role: "assistant", content: "half" }, reason)).toBeUndefined();
   },
 );
@@ -159,13 +162,13 @@ test("usage without choices is decoded; a plain-text error is an error", () => {
     { id: "up", usage },
     { id: "up", choices: null, usage },
   ]) {
-    const stream = new PassthroughChatStream("ours", true);
+    const stream = new PassthroughChatStream(headOf("ours"), true);
     expect(stream.read(frame(bare)).is).toBe("usage");
     expect(stream.usage?.outputTokens).toBe(2);
     const [last] = stream.close(USAGE, undefined).split("\n\n");
     expect(JSON.parse(last?.slice(6) ?? "").choices).toEqual([]);
   }
-  expect(new PassthroughChatStream("ours", true).read(frame({ error: "overloaded" }))).toMatchObject({
+  expect(new PassthroughChatStream(headOf("ours"), true).read(frame({ error: "overloaded" }))).toMatchObject({
     is: "problem",
     problem: { message: "overloaded" },
   });

@@ -14,6 +14,15 @@ const REASONS: ReadonlyMap<string, string | null> = new Map([
   ["safety", "content_filter"],
 ]);
 
+/** Finish reasons that have a meaning on every surface. */
+export const KNOWN_REASONS: ReadonlySet<string> = new Set([
+  ...REASONS.keys(),
+  "stop",
+  "length",
+  "tool_calls",
+  "content_filter",
+]);
+
 /** Finish reasons of an incomplete reply. */
 const ABORT_REASONS: ReadonlySet<unknown> = new Set(["error", "network_error", "insufficient_system_resource"]);
 
@@ -33,8 +42,8 @@ export function isAborted(choices: readonly unknown[]): boolean {
 export class ReplyNormalizer {
   readonly #ownId: string;
   readonly #form: ChoiceForm;
-  /** Created on demand: most replies have no tool calls. */
-  #calls: ToolCallNormalizer | undefined;
+  /** By choice; created on demand, because most replies have no tool calls. */
+  #calls: Map<unknown, ToolCallNormalizer> | undefined;
 
   constructor(ownId: string, form: ChoiceForm) {
     this.#ownId = ownId;
@@ -54,7 +63,7 @@ export class ReplyNormalizer {
 
   #normalizeChoice(choice: JsonObject): JsonObject | undefined {
     const message = choice[this.#form];
-    const normalizedContent = isJsonObject(message) ? this.#normalizeContent(message) : undefined;
+    const normalizedContent = isJsonObject(message) ? this.#normalizeContent(message, choice["index"]) : undefined;
     const reason = choice["finish_reason"];
     const renamed = typeof reason === "string" ? REASONS.get(reason) : undefined;
     if (normalizedContent === undefined && renamed === undefined) return undefined;
@@ -65,21 +74,23 @@ export class ReplyNormalizer {
     };
   }
 
-  #normalizeContent(message: JsonObject): JsonObject | undefined {
+  #normalizeContent(message: JsonObject, choiceIndex: unknown): JsonObject | undefined {
     const { content, tool_calls: calls } = message;
     const reasoning = renamedReasoning(message);
     if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
     const changes = {
       ...reasoning,
       ...(Array.isArray(content) ? flattenContent(content) : {}),
-      ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
+      ...(Array.isArray(calls) ? this.#toolCalls(calls, choiceIndex) : {}),
     };
     return Object.keys(changes).length === 0 ? undefined : { ...message, ...changes };
   }
 
-  #toolCalls(calls: readonly unknown[]): JsonObject {
-    this.#calls ??= new ToolCallNormalizer(this.#ownId, this.#form);
-    return this.#calls.normalize(calls);
+  #toolCalls(calls: readonly unknown[], choiceIndex: unknown): JsonObject {
+    this.#calls ??= new Map();
+    const normalizer = this.#calls.get(choiceIndex) ?? new ToolCallNormalizer(this.#ownId, this.#form);
+    this.#calls.set(choiceIndex, normalizer);
+    return normalizer.normalize(calls);
   }
 }
 
@@ -165,7 +176,7 @@ class ToolCallNormalizer {
 
   #arguments(fn: JsonObject, opens: boolean): JsonObject {
     const value = fn["arguments"];
-    if (isJsonObject(value)) return { function: { ...fn, arguments: JSON.stringify(value) } };
+    if (value != null && typeof value !== "string") return { function: { ...fn, arguments: JSON.stringify(value) } };
     if (!opens || (value != null && (value !== "" || this.#form === "delta"))) return {};
     return { function: { ...fn, arguments: this.#form === "message" ? "{}" : "" } };
   }

@@ -198,7 +198,7 @@ describe("the conversation", () => {
       { role: "user", content: "hello" },
     ]);
     expect(rest).toEqual([
-      { role: "tool", tool_call_id: "b", content: "(The result is a picture, in the next message.)" },
+      { role: "tool", tool_call_id: "b", content: "(The result is an image, in the next message.)" },
       { role: "tool", tool_call_id: "a", content: "x" },
       {
         role: "user",
@@ -274,7 +274,7 @@ describe("the conversation", () => {
     ];
     const list = messages(turns);
     expect(list.map(({ role }: Json) => role)).toEqual(["assistant", "tool", "tool", "user", "assistant"]);
-    expect(list[1].content).toBe("(The result is a picture, in the next message.)");
+    expect(list[1].content).toBe("(The result is an image, in the next message.)");
     expect(list[2].content).toBe("The tool failed.");
   });
 

@@ -416,7 +416,8 @@ test("citations", () => {
     { type: "url_citation", url_citation: { url: "https://a", title: "A", start_index: 1, end_index: 2 } },
     { type: "other" },
   ];
-  const expected = [{ is: "citation", citation: { url: "https://a", title: "A", start: 1, end: 2 } }];
+  const citation = { url: "https://a", title: "A", start: 1, end: 2 };
+  const expected = [{ is: "citation", citation, path: "choices[].message.annotations[]" }];
   expect(of(whole({ content: "x", annotations }) ?? [], "citation")).toEqual(expected);
   expect(of(read(deltas({ content: "x" }, { annotations })), "citation")).toEqual(expected);
 });

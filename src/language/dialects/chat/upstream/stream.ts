@@ -1,9 +1,12 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { NO_PLACES } from "../../../canon/places.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
+import { OmissionLog } from "../../reply-members.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { decodeUsage } from "../usage.ts";
 import { problemInChunk } from "./errors.ts";
+import { REPLY } from "./members.ts";
 import { ReplyNormalizer } from "./normalize.ts";
 import { PrefillEcho, prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ReasoningReader } from "./reasoning.ts";
@@ -19,7 +22,11 @@ export class ChatReader implements ReplyEventReader {
   readonly #reasoning: ReasoningReader;
   readonly #calls = new ToolCallReader();
   readonly #echo: PrefillEcho | undefined;
+  readonly #omissions: OmissionLog;
+  readonly #sources = new SourceReader();
   #normalizer: ReplyNormalizer | undefined;
+  /** Index of the choice that is read. */
+  #choiceIndex: unknown;
   #upstreamId: string | undefined;
   #usage: TokenCounts | undefined;
   #hasBegun = false;
@@ -31,6 +38,7 @@ export class ChatReader implements ReplyEventReader {
   constructor(form: "delta" | "message", context?: ReplyContext) {
     this.#form = form;
     this.#context = context;
+    this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
     this.#reasoning = new ReasoningReader(form);
     this.#echo = prefillEchoFor(context);
   }
@@ -49,6 +57,8 @@ export class ChatReader implements ReplyEventReader {
     if (!Array.isArray(choices) && (choices != null || (choices === undefined && chunk["usage"] == null)))
       return undefined;
     this.#upstreamId ??= textIn(chunk["id"]);
+    this.#omissions.check(chunk, REPLY);
+    this.#sources.add(chunk);
     const choice = Array.isArray(choices) ? this.#normalizedChoice(choices) : undefined;
     const events: ReplyEvent[] = choice === undefined ? [] : [...this.#read(choice)];
     // Some servers put usage into the last choice.
@@ -56,12 +66,13 @@ export class ChatReader implements ReplyEventReader {
     if (wireUsage != null) this.#usage = latestUsage(this.#usage, decodeUsage(wireUsage));
     if (wireUsage != null && this.#usage !== undefined) events.push({ is: "usage", usage: this.#usage });
     if (choice !== undefined) events.push(...this.#conclude(choice));
+    events.push(...this.#omissions.events());
     return this.#afterBegin(events);
   }
 
   /** The end marker implies "stop" if the server sent no finish reason. */
   end(): readonly ReplyEvent[] {
-    const events: ReplyEvent[] = [...this.#close()];
+    const events: ReplyEvent[] = [...this.#close(), ...this.#sources.close()];
     if (this.#hasContent && this.#finish === undefined) events.push(...this.#finishEvents("stop"));
     return this.#afterBegin([...events, { is: "end" }]);
   }
@@ -73,12 +84,18 @@ export class ChatReader implements ReplyEventReader {
     return [{ is: "begin", upstreamId: this.#upstreamId ?? null }, ...events];
   }
 
-  /** Requests ask for one choice only. */
+  /** Requests ask for one choice only: others are not merged into it. */
   #normalizedChoice(choices: readonly unknown[]): JsonObject | undefined {
-    if (choices.length === 0) return undefined;
+    const list = choices.filter(isJsonObject);
+    const [first] = list;
+    if (first === undefined) return undefined;
+    if (this.#choiceIndex === undefined) this.#choiceIndex = list.some(isFirstChoice) ? 0 : (first["index"] ?? 0);
+    const own = list.find(({ index }) => (index ?? 0) === this.#choiceIndex);
+    if (list.length > (own === undefined ? 0 : 1)) this.#omissions.add("choices[]", { isContent: true });
+    if (own === undefined) return undefined;
     this.#normalizer ??= new ReplyNormalizer(this.#idSeed(), this.#form);
-    const list = (this.#normalizer.normalize(choices) ?? choices).filter(isJsonObject);
-    return list.find(({ index }) => index === 0) ?? list[0];
+    const [normalized] = this.#normalizer.normalize([own]) ?? [own];
+    return isJsonObject(normalized) ? normalized : undefined;
   }
 
   /** Without ids from the server, the number of turns keeps the ids of two replies apart. */
@@ -119,10 +136,8 @@ export class ChatReader implements ReplyEventReader {
   /** Some servers send the reason early and a call after it, so only changes are emitted. */
   #conclude(choice: JsonObject): readonly ReplyEvent[] {
     const statedReason = textIn(choice["finish_reason"]);
-    if (statedReason !== undefined) {
-      this.#statedReason = statedReason;
-      this.#stopSequence = this.#ownSequence(choice["stop_reason"] ?? choice["matched_stop"]) ?? this.#stopSequence;
-    }
+    if (statedReason !== undefined) this.#statedReason = statedReason;
+    for (const name of ["stop_reason", "matched_stop"]) this.#readSequence(choice[name], `choices[].${name}`);
     return this.#statedReason === undefined ? NOTHING : this.#finishEvents(this.#statedReason);
   }
 
@@ -131,13 +146,20 @@ export class ChatReader implements ReplyEventReader {
     const reason = finishReason(statedReason, { hasCalls: this.#calls.count > 0 });
     if (reason === this.#finish) return closed;
     this.#finish = reason;
+    const cited = this.#sources.close();
     const sequence = reason === "stop" ? this.#stopSequence : undefined;
-    return [...closed, { is: "finish", reason, ...(sequence === undefined ? {} : { stopSequence: sequence }) }];
+    return [
+      ...closed,
+      ...cited,
+      { is: "finish", reason, ...(sequence === undefined ? {} : { stopSequence: sequence }) },
+    ];
   }
 
   /** Some servers report the stop sequence; one that the caller did not send is not reported. */
-  #ownSequence(reported: unknown): string | undefined {
-    return typeof reported === "string" && this.#context?.call.stop.includes(reported) ? reported : undefined;
+  #readSequence(reported: unknown, path: string): void {
+    if (reported == null) return;
+    if (typeof reported === "string" && this.#context?.call.stop.includes(reported)) this.#stopSequence ??= reported;
+    else this.#omissions.add(path);
   }
 }
 
@@ -170,7 +192,39 @@ function citationsIn(annotation: unknown): ReplyEvent[] {
     start: offsetIn(wire["start_index"]),
     end: offsetIn(wire["end_index"]),
   };
-  return [{ is: "citation", citation }];
+  return [{ is: "citation", citation, path: "choices[].message.annotations[]" }];
+}
+
+/** Sources that search services list beside the choices, in every chunk of a stream; each is cited once, at the end. */
+class SourceReader {
+  readonly #results = new Map<string, string | null>();
+  readonly #urls = new Set<string>();
+  readonly #cited = new Set<string>();
+
+  add({ search_results, citations }: JsonObject): void {
+    for (const result of listIn(search_results)) {
+      const url = isJsonObject(result) ? textIn(result["url"]) : undefined;
+      if (url !== undefined && isJsonObject(result)) this.#results.set(url, textIn(result["title"]) ?? null);
+    }
+    for (const url of listIn(citations)) if (typeof url === "string") this.#urls.add(url);
+  }
+
+  close(): readonly ReplyEvent[] {
+    const results = [...this.#results].map(([url, title]) => sourceEvent(url, title, "search_results[]"));
+    const others = [...this.#urls].filter((url) => !this.#results.has(url));
+    const events = [...results, ...others.map((url) => sourceEvent(url, null, "citations[]"))];
+    const fresh = events.filter(({ citation: { url } }) => url !== null && !this.#cited.has(url));
+    for (const { citation } of fresh) if (citation.url !== null) this.#cited.add(citation.url);
+    return fresh;
+  }
+}
+
+function sourceEvent(url: string, title: string | null, path: string) {
+  return { is: "citation", citation: { url, title, start: null, end: null }, path } as const;
+}
+
+function isFirstChoice({ index }: JsonObject): boolean {
+  return index === 0;
 }
 
 function offsetIn(value: unknown): number | null {

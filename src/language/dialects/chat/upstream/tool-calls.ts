@@ -72,7 +72,9 @@ export class ToolCallReader {
 
 function write(call: OpenToolCall, index: number, text: string): ReplyEvent[] {
   if (call.state === "closed_empty")
-    return [{ is: "problem", problem: malformedReply("arguments of a tool call came after the end of the answer") }];
+    return [
+      { is: "problem", problem: malformedReply("arguments of a tool call arrived after the end of the response") },
+    ];
   call.state = "written";
   return [{ is: "tool_arguments", index, text }];
 }

@@ -8,7 +8,7 @@ import { prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ToolIds } from "./tool-ids.ts";
 
 /** Quirk: the server requires the reasoning of earlier assistant messages. */
-const REASONING_IN_HISTORY = "reasoning-in-history";
+export const REASONING_IN_HISTORY = "reasoning-in-history";
 /** Quirk: the model requires the signatures of its tool calls. */
 export const SIGNED_TOOL_CALLS = "signed-tool-calls";
 /** Quirk: the server accepts system messages anywhere; others want one, at the start. */
@@ -72,7 +72,7 @@ class MessageList {
     this.#flushPending();
     if (this.#messages.length === 0)
       throw fault("invalid_value", {
-        message: "messages has nothing to answer to: no turn has content.",
+        message: "messages must have at least one turn with content.",
         param: "messages",
       });
     return this.#messages;
@@ -158,7 +158,7 @@ class MessageList {
 type ToolResultText = { readonly text: string; readonly hasImages: boolean; readonly failed: boolean };
 
 function resultMessageText({ text, hasImages, failed }: ToolResultText): string {
-  const content = text === "" && hasImages ? "(The result is a picture, in the next message.)" : text;
+  const content = text === "" && hasImages ? "(The result is an image, in the next message.)" : text;
   if (!failed) return content;
   return content === "" ? "The tool failed." : `The tool failed: ${content}`;
 }
@@ -192,7 +192,7 @@ function textsOf(parts: readonly Part[], param: string): string[] {
     if (part.is === "image" || part.is === "audio" || part.is === "file") {
       const path = `${param}.content.${at}`;
       throw fault("invalid_value", {
-        message: `${path}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
+        message: `${path}: the provider's API supports text only in this turn. Send it in a user turn.`,
         param: path,
       });
     }

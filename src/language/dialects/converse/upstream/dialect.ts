@@ -3,9 +3,9 @@ import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
-import { conflictsWithEffort, planReasoning } from "./reasoning.ts";
+import { conflictsWithEffort, planReasoning, readsClaudeSignatures } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
-import { encodePath, encodeRequest, supportsCacheBreakpoints } from "./request.ts";
+import { CACHE_POINTS_MAX, encodePath, encodeRequest, lacks } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
 
 /** Bedrock's Converse and ConverseStream (D4). */
@@ -17,7 +17,10 @@ export const converseUpstream: UpstreamDialect = {
   auth: "bearer",
   headers: {},
   framing: "event-stream",
-  supportsCacheBreakpoints,
+  lacks,
+  cacheBreakpointsMax: CACHE_POINTS_MAX,
+  readsReasoning: ({ signature }, facts) => readsClaudeSignatures(facts) && signature?.family === "anthropic",
+  readsCallSignatures: () => false,
   temperatureMax: 1,
   path: encodePath,
   effort: (call, facts) => planReasoning(call, facts).effectiveEffort,

@@ -1,7 +1,6 @@
-import { isJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
-import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { NO_REASON_STATED, problemText, type UpstreamProblem } from "../../../canon/upstream-problem.ts";
 
-const MESSAGE_CHARS_MAX = 2000;
 /** ARNs contain the operator's account number. */
 const RESOURCE_NAME = /\barn:[\w-]+:[^\s"',)]*/g;
 
@@ -29,18 +28,26 @@ export function decodeProblem(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): UpstreamProblem {
   const fields = isJsonObject(body) ? body : {};
-  return problem(exceptionName(headers["x-amzn-errortype"] ?? fields["__type"]), messageIn(fields), status);
+  return problem(exceptionName(headers["x-amzn-errortype"] ?? fields["__type"]), fields, status);
 }
 
 export function decodeException(name: string, data: string): UpstreamProblem {
   const fields = tryParseJsonObject(data) ?? {};
   const code = exceptionName(name);
-  return problem(code, messageIn(fields), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
+  return problem(code, fields, STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
 }
 
-function problem(code: string | null, message: string | null, status: number | null): UpstreamProblem {
-  const text = (message ?? "the provider gave no reason").replace(RESOURCE_NAME, "[a resource of the operator]");
-  return { message: text.slice(0, MESSAGE_CHARS_MAX), code, type: null, status };
+function problem(code: string | null, fields: JsonObject, status: number | null): UpstreamProblem {
+  const { message, Message, originalMessage, fieldList } = fields;
+  const text = problemText(message, Message, originalMessage) ?? NO_REASON_STATED;
+  const [field]: unknown[] = Array.isArray(fieldList) ? fieldList : [];
+  return {
+    message: text.replace(RESOURCE_NAME, "[a resource of the operator]"),
+    code,
+    type: null,
+    param: (isJsonObject(field) ? problemText(field["path"], field["name"]) : null) ?? undefined,
+    status,
+  };
 }
 
 /** Handles `ValidationException:http://…` and `com.amazon.coral.service#ValidationException`. */
@@ -48,11 +55,4 @@ function exceptionName(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const [name = ""] = value.slice(value.lastIndexOf("#") + 1).split(":");
   return name === "" ? null : name;
-}
-
-function messageIn(body: { readonly [key: string]: unknown }): string | null {
-  const text = [body["message"], body["Message"], body["originalMessage"]].find(
-    (value) => typeof value === "string" && value !== "",
-  );
-  return typeof text === "string" ? text : null;
 }

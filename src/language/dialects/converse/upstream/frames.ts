@@ -36,6 +36,6 @@ function frameOf(piece: EventStreamItem): StreamFrame {
       return { event: EXCEPTION_PREFIX + (headers.get(":error-code") ?? ""), data: JSON.stringify({ message }) };
     }
     default:
-      return { event: DAMAGED_FRAME, data: "a message without a type" };
+      return { event: DAMAGED_FRAME, data: "a message has no type" };
   }
 }

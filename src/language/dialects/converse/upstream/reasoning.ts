@@ -41,11 +41,11 @@ export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
       };
     }
     case "effort": {
-      if (effort === "none") throw unsupportedEffort(facts, "cannot be told not to think: send low");
+      if (effort === "none") throw unsupportedEffort(facts, "cannot disable reasoning: send low");
       return { fields: { reasoning_effort: EFFORT_LEVELS[effort] }, maxTokens, effectiveEffort: EFFORT_LEVELS[effort] };
     }
     case "fixed":
-      throw unsupportedEffort(facts, "takes no word on how hard to think: leave reasoning_effort out");
+      throw unsupportedEffort(facts, "does not support reasoning effort: omit reasoning_effort");
     default:
       return planClaudeReasoning(call, facts);
   }

@@ -1,6 +1,8 @@
 import type { Call } from "../../../canon/call.ts";
 import type { ReasoningDetail } from "../../../canon/parts.ts";
+import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import { OmissionLog } from "../../reply-members.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import type { WireCitation, WireDelta } from "../wire.ts";
 import { decodeUsage } from "./usage.ts";
@@ -29,6 +31,7 @@ type OpenBlock =
 export class ReplyAssembler {
   readonly #byTool: boolean;
   readonly #sequences: readonly string[];
+  readonly omissions: OmissionLog;
   readonly #open = new Map<number, OpenBlock>();
   #calls = 0;
   #hasAnswer = false;
@@ -38,6 +41,7 @@ export class ReplyAssembler {
   constructor(context: ReplyContext | undefined) {
     this.#byTool = context !== undefined && usesAnswerTool(context);
     this.#sequences = context === undefined ? [] : stopSequencesOf(context.call);
+    this.omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
   openTool(index: number, id: string, name: string): ReplyEvent[] {
@@ -106,10 +110,13 @@ export class ReplyAssembler {
   stop(reason: string): ReplyEvent[] {
     const events = [...this.#open.keys()].flatMap((index) => this.close(index));
     if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
-      const message = "the model wrote something that its provider could not read";
+      const message = "the provider could not parse the model's output";
       return [...events, { is: "problem", problem: { message, code: reason, type: null, status: 502 } }];
     }
-    if (!this.#hasAnswer && this.#surroundingText !== "") events.push({ is: "text", text: this.#surroundingText });
+    if (this.#surroundingText !== "") {
+      if (this.#hasAnswer) this.omissions.add("output.message.content[].text");
+      else events.push({ is: "text", text: this.#surroundingText });
+    }
     return [...events, this.#finish(reason)];
   }
 
@@ -155,9 +162,17 @@ function reasoningDetail({
   return signature === "" ? undefined : { is: "readable", text, signature: { family: "anthropic", data: signature } };
 }
 
-function citationEvent({ title, location }: WireCitation): ReplyEvent {
+function citationEvent({ title, location, sourceContent }: WireCitation): ReplyEvent {
+  const excerpt = (sourceContent ?? []).map(({ text }) => text ?? "").join("");
   return {
     is: "citation",
-    citation: { url: location?.web?.url ?? null, title: title ?? null, start: null, end: null },
+    citation: {
+      url: location?.web?.url ?? null,
+      title: title ?? null,
+      start: null,
+      end: null,
+      ...(excerpt === "" ? {} : { excerpt }),
+    },
+    path: "output.message.content[].citationsContent.citations[]",
   };
 }

@@ -3,18 +3,21 @@ import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
+import { REPLY } from "./members.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
 export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const parsed = WireReply.safeParse(parse(bytes));
+  const body = parse(bytes);
+  const parsed = WireReply.safeParse(body);
   if (!parsed.success) return undefined;
   const { output, stopReason, usage } = parsed.data;
   const assembler = new ReplyAssembler(context);
   const events: ReplyEvent[] = [{ is: "begin", upstreamId: null }];
   for (const [index, block] of (output.message.content ?? []).entries())
     events.push(...readBlock(assembler, index, block));
-  events.push(...assembler.stop(stopReason), ...assembler.end(usage));
+  assembler.omissions.check(body, REPLY);
+  events.push(...assembler.stop(stopReason), ...assembler.omissions.events(), ...assembler.end(usage));
   // Malformed model output is not a reply: another endpoint may succeed.
   return events.some(({ is }) => is === "problem") ? undefined : events;
 }
@@ -55,5 +58,6 @@ function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): 
 /** An empty object counts as a call without arguments. */
 function argumentsOf(input: unknown): string {
   if (typeof input === "string") return input;
-  return isJsonObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : "";
+  const isAbsent = input == null || (isJsonObject(input) && Object.keys(input).length === 0);
+  return isAbsent ? "" : JSON.stringify(input);
 }

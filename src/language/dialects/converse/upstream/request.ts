@@ -2,7 +2,8 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import { percentEncode } from "../../../../kit/percent-encode.ts";
 import type { Call, ResponseFormat } from "../../../canon/call.ts";
 import { strictSchema } from "../../messages/upstream/schema.ts";
-import type { ModelFacts } from "../../upstream-dialect.ts";
+import { ONE_TOOL_CALL, wantsOneToolCall } from "../../tool-encoding.ts";
+import type { CallFeature, ModelFacts } from "../../upstream-dialect.ts";
 import { planReasoning, readsClaudeSignatures } from "./reasoning.ts";
 import { stopSequencesOf } from "./reply-assembler.ts";
 import { planTools } from "./tools.ts";
@@ -13,7 +14,14 @@ export function encodePath(call: Call, { upstreamModel }: ModelFacts): string {
   return `/model/${percentEncode(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
 
-export function supportsCacheBreakpoints({ promptCaching }: ModelFacts): boolean {
+export function lacks(facts: ModelFacts): ReadonlySet<CallFeature> {
+  const missing = new Set<CallFeature>();
+  if (!supportsCacheBreakpoints(facts)) missing.add("cache_breakpoints");
+  if (facts.structuredOutput === "tool") missing.add("strict_tools");
+  return missing;
+}
+
+function supportsCacheBreakpoints({ promptCaching }: ModelFacts): boolean {
   return promptCaching === true;
 }
 
@@ -26,7 +34,11 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   });
   const { toolConfig, instruction } = planTools(call, facts);
   const thinking = planReasoning(call, facts);
-  const instructions = [instruction, call.responseFormat.is === "json_object" ? JSON_ONLY : undefined];
+  const instructions = [
+    instruction,
+    wantsOneToolCall(call) ? ONE_TOOL_CALL : undefined,
+    call.responseFormat.is === "json_object" ? JSON_ONLY : undefined,
+  ];
   const system = [...conversation.system, ...instructions.flatMap((text) => (text === undefined ? [] : [{ text }]))];
   const limited = withCachePointLimit(
     toolConfig?.tools ?? [],
@@ -45,7 +57,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   });
 }
 
-const CACHE_POINTS_MAX = 4;
+export const CACHE_POINTS_MAX = 4;
 type Blocks = readonly JsonObject[];
 
 /** Too many cache points fail the request; the last ones cover the longest prefixes. */

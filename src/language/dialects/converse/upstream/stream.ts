@@ -4,6 +4,7 @@ import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream
 import { BlockDelta, BlockStart, BlockStop, MessageStop, Metadata } from "../wire.ts";
 import { decodeException } from "./errors.ts";
 import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "./frames.ts";
+import { EVENTS } from "./members.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Usage follows the stop reason, so the stop reason is not the end of the stream. */
@@ -20,6 +21,14 @@ export class ConverseReader implements ReplyEventReader {
       return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) }];
     const payload = tryParseJson(data);
     if (payload === undefined) return undefined;
+    const rule = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
+    if (rule === undefined) this.#assembler.omissions.add(event);
+    else this.#assembler.omissions.check(payload, rule);
+    const events = this.#readEvent(event, payload);
+    return events === undefined ? undefined : [...this.#assembler.omissions.events(), ...events];
+  }
+
+  #readEvent(event: string, payload: unknown): readonly ReplyEvent[] | undefined {
     switch (event) {
       case "messageStart":
         return [{ is: "begin", upstreamId: null }];

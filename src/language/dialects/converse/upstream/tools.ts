@@ -55,7 +55,7 @@ function toolSpecs(tools: readonly ToolDefinition[], support: ToolSupport): Json
     const { name, description, schema, strict, cache } = tool;
     if (!TOOL_NAME.test(name)) {
       const param = `tools.${index}.function.name`;
-      const message = `${param} must be 1 to 64 letters, digits, _ or -: the provider's API takes nothing else.`;
+      const message = `${param} must be 1 to 64 letters, digits, _ or -, as the provider's API requires.`;
       throw fault("invalid_value", { message, param });
     }
     const isStrict = strict === true && support.strict;

@@ -39,7 +39,10 @@ export function encodeTurns(turns: readonly ConversationTurn[], support: TurnSup
     else messages.push({ role, units });
   }
   if (messages.length === 0)
-    throw fault("invalid_value", { message: "messages must have a text that is not blank.", param: "messages" });
+    throw fault("invalid_value", {
+      message: "messages must have at least one text that is not blank.",
+      param: "messages",
+    });
   const last = messages.at(-1);
   if (last?.role === "assistant") messages.splice(-1, 1, withoutTrailingSpace(last));
   if (messages[0]?.role === "assistant") messages.unshift(OPENING_MESSAGE);
@@ -110,7 +113,7 @@ function unitsOf({ role, parts }: ConversationTurn, turnIndex: number, context: 
 /** The provider rejects blank text. */
 function textUnits(part: Part): CacheableBlock[] {
   if ((part.is !== "text" && part.is !== "refusal") || part.text.trim() === "") return [];
-  return [{ block: { text: part.text }, cache: part.is === "text" ? part.cache : undefined }];
+  return [{ block: { text: part.text }, cache: part.cache }];
 }
 
 function partUnits(part: Part, param: string, { support, documents }: EncodingContext): CacheableBlock[] {
@@ -125,7 +128,7 @@ function partUnits(part: Part, param: string, { support, documents }: EncodingCo
     case "file":
       return [{ block: documents.block(part, param), cache: part.cache }];
     case "tool_call":
-      return [{ block: toolUse(part, param), cache: undefined }];
+      return [{ block: toolUse(part, param), cache: part.cache }];
     case "tool_result":
       return [
         { block: toolResult(part, param), cache: part.cache ?? part.content.findLast(({ cache }) => cache)?.cache },
@@ -182,7 +185,10 @@ function rejectUnpairedCalls(turns: readonly ConversationTurn[]): void {
     for (const part of parts) {
       if (part.is !== "tool_result" || open.delete(part.callId)) continue;
       const param = `messages.${turnIndex}.tool_call_id`;
-      throw fault("invalid_value", { message: `${param} names no call of the assistant's message before it.`, param });
+      throw fault("invalid_value", {
+        message: `${param} does not match a tool call of the preceding assistant message.`,
+        param,
+      });
     }
   }
   rejectUnanswered(open);
@@ -190,5 +196,5 @@ function rejectUnpairedCalls(turns: readonly ConversationTurn[]): void {
 
 function rejectUnanswered(open: ReadonlyMap<string, string>): void {
   for (const param of open.values())
-    throw fault("invalid_value", { message: `${param} has no result that answers it.`, param });
+    throw fault("invalid_value", { message: `${param} has no matching tool result.`, param });
 }

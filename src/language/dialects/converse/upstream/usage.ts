@@ -1,5 +1,5 @@
-import { isTokenCount } from "../../../canon/tokens.ts";
-import { IMPLAUSIBLE_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
+import { areTokenCounts } from "../../../canon/token-counts.ts";
+import { IMPLAUSIBLE_TOKENS, type TokenCounts, withReasoningUncounted } from "../../../canon/usage.ts";
 import { WireUsage } from "../wire.ts";
 
 /**
@@ -24,7 +24,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  return isPlausible(usage) ? withReasoningUncounted(usage) : IMPLAUSIBLE_TOKENS;
 }
 
 function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
@@ -35,5 +35,5 @@ function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
 function isPlausible(usage: TokenCounts): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
   if (inputTokens < cachedTokens + cacheWriteTokens) return false;
-  return Object.values(usage).every(isTokenCount);
+  return areTokenCounts(usage);
 }

@@ -1,11 +1,13 @@
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
-import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
 import { effectiveEffort } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodePath, encodeRequest } from "./request.ts";
 import { GeminiReader } from "./stream.ts";
+
+const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints", "file_name", "strict_tools"]);
 
 /** Gemini's generateContent and streamGenerateContent (D3). */
 export const geminiUpstream: UpstreamDialect = {
@@ -14,6 +16,9 @@ export const geminiUpstream: UpstreamDialect = {
   // Gemini does not fetch media URLs.
   media: new Set(["image", "audio", "file"]),
   toolNameMax: TOOL_NAME_MAX,
+  lacks: () => LACKS,
+  readsReasoning: ({ signature }) => signature?.family === "google",
+  readsCallSignatures: () => true,
   auth: "x-goog-api-key",
   headers: {},
   framing: "sse",

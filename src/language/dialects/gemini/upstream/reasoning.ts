@@ -37,7 +37,7 @@ export function encodeReasoning(call: Call, facts: ModelFacts): JsonObject | und
   const { effort, budgetTokens } = reasoning;
   if (effort === "none" && facts.quirks.includes(THINKS_ALWAYS))
     throw fault("invalid_value", {
-      message: `reasoning_effort: ${call.model} always thinks and does not take "none"; "low" is the least.`,
+      message: `reasoning_effort: ${call.model} always reasons and does not support "none". The minimum is "low".`,
       param: "reasoning_effort",
     });
   const shown = effort === "none" ? {} : { includeThoughts: true };

@@ -1,6 +1,7 @@
 import { fault } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { Call, ToolDefinition } from "../../../canon/call.ts";
+import { ONE_TOOL_CALL, wantsOneToolCall } from "../../tool-encoding.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { encodeReasoning } from "./reasoning.ts";
 import { encodeTurns } from "./turns.ts";
@@ -18,8 +19,9 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   const { system, contents } = encodeTurns(call.turns, form);
   const tools = callableTools(call, facts);
   const config = encodeConfig(call, facts);
+  const instructions = wantsOneToolCall(call) ? [...system, { text: ONE_TOOL_CALL }] : system;
   return JSON.stringify({
-    ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
+    ...(instructions.length === 0 ? {} : { systemInstruction: { parts: instructions } }),
     contents,
     ...(tools.length === 0
       ? {}
@@ -39,7 +41,7 @@ function callableTools(call: Call, { quirks }: ModelFacts): readonly ToolDefinit
     return call.tools;
   if (call.toolChoice?.is === "none") return [];
   throw fault("unsupported_parameter", {
-    message: `${call.model}: response_format cannot be honoured together with tools. Leave one of them out or choose another model.`,
+    message: `${call.model}: response_format is not supported together with tools. Omit one of them, or use another model.`,
     param: "response_format",
   });
 }
@@ -47,7 +49,7 @@ function callableTools(call: Call, { quirks }: ModelFacts): readonly ToolDefinit
 function encodeTool({ name, description, schema }: ToolDefinition, index: number): JsonObject {
   if (!TOOL_NAME.test(name)) {
     const param = `tools.${index}.function.name`;
-    throw fault("invalid_value", { message: `${param}: must begin with a letter or _ for this model.`, param });
+    throw fault("invalid_value", { message: `${param} must begin with a letter or _ for this model.`, param });
   }
   return {
     name,
@@ -90,7 +92,7 @@ function encodeConfig(call: Call, facts: ModelFacts): JsonObject {
   const stop = call.stop.filter((sequence) => sequence !== "");
   if (stop.length > STOP_SEQUENCES_MAX) {
     throw fault("invalid_value", {
-      message: `stop: ${call.model} takes at most ${STOP_SEQUENCES_MAX} of them.`,
+      message: `stop: ${call.model} supports at most ${STOP_SEQUENCES_MAX} stop sequences.`,
       param: "stop",
     });
   }
@@ -111,5 +113,6 @@ function encodeFormat({ responseFormat }: Call): JsonObject {
   if (responseFormat.is === "text") return {};
   const json = { responseMimeType: "application/json" };
   if (responseFormat.is === "json_object" || Object.keys(responseFormat.schema).length === 0) return json;
-  return { ...json, responseJsonSchema: responseFormat.schema };
+  const { description, schema } = responseFormat;
+  return { ...json, responseJsonSchema: description === null ? schema : { description, ...schema } };
 }

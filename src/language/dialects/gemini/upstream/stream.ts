@@ -1,14 +1,29 @@
 import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
+import { NO_PLACES } from "../../../canon/places.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
+import { OmissionLog } from "../../reply-members.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
+import {
+  WireAnswer,
+  type WireCandidate,
+  type WireFunctionCall,
+  type WireGroundingChunk,
+  type WirePart,
+} from "../wire.ts";
 import { decodeProblem } from "./errors.ts";
+import { decodeFinishReason, malformedReply } from "./finish-reasons.ts";
+import { REPLY } from "./members.ts";
 import { ArgumentsBuilder } from "./partial-arguments.ts";
 import { decodeUsage } from "./usage.ts";
 
-type OpenToolCall = { readonly index: number; readonly builder: ArgumentsBuilder };
+type OpenToolCall = {
+  readonly index: number;
+  readonly builder: ArgumentsBuilder;
+  /** Arguments that are not an object. */
+  text?: string;
+};
 
 /** Decodes the chunks of one reply; a whole reply is one chunk. */
 export class GeminiReader implements ReplyEventReader {
@@ -20,11 +35,14 @@ export class GeminiReader implements ReplyEventReader {
   #text = "";
   #hasContent = false;
   #statedReason: string | undefined;
+  readonly #explanations = new Set<string>();
   #finish: FinishReason | undefined;
   readonly #cited = new Set<string>();
+  readonly #omissions: OmissionLog;
 
   constructor(context?: ReplyContext) {
     this.#turns = context?.call.turns.length ?? 0;
+    this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
@@ -36,14 +54,20 @@ export class GeminiReader implements ReplyEventReader {
     if (!isJsonObject(value)) return undefined;
     if (isJsonObject(value["error"])) return [{ is: "problem", problem: decodeProblem(value, null) }];
     const parsed = WireAnswer.safeParse(value);
-    return parsed.success ? this.#readAnswer(parsed.data) : undefined;
+    if (!parsed.success) return undefined;
+    this.#omissions.check(value, REPLY);
+    const events = this.#readAnswer(parsed.data);
+    events?.push(...this.#omissions.events());
+    return events;
   }
 
   #readAnswer(wire: WireAnswer): ReplyEvent[] | undefined {
     const blocked = wire.promptFeedback?.blockReason ?? "";
-    // Requests ask for one candidate only.
+    // Requests ask for one candidate only: others are not merged into it.
     const candidate = wire.candidates?.find(({ index }) => (index ?? 0) === 0);
-    if (candidate === undefined && blocked === "" && wire.usageMetadata == null) return undefined;
+    if (wire.candidates?.some((other) => other !== candidate)) this.#omissions.add("candidates[]", { isContent: true });
+    const hasCandidates = wire.candidates != null && wire.candidates.length > 0;
+    if (!hasCandidates && blocked === "" && wire.usageMetadata == null) return undefined;
     const events: ReplyEvent[] = [];
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
@@ -54,6 +78,9 @@ export class GeminiReader implements ReplyEventReader {
     const statedReason = candidate?.finishReason;
     if (statedReason && statedReason !== "FINISH_REASON_UNSPECIFIED") this.#statedReason = statedReason;
     else if (candidate === undefined && blocked !== "") this.#statedReason ??= "PROHIBITED_CONTENT";
+    if (candidate !== undefined && blocked !== "") this.#omissions.add("promptFeedback.blockReason");
+    this.#explain(candidate?.finishMessage, "candidates[].finishMessage", events);
+    this.#explain(wire.promptFeedback?.blockReasonMessage, "promptFeedback.blockReasonMessage", events);
     this.#conclude(candidate?.finishMessage ?? null, events);
     return events;
   }
@@ -72,11 +99,12 @@ export class GeminiReader implements ReplyEventReader {
       if (first) partStarts.push(Buffer.byteLength(this.#text));
       this.#readPart(part, events);
     }
+    if (hasUnsourcedSupport(candidate)) this.#omissions.add("candidates[].groundingMetadata.groundingSupports[]");
     for (const citation of citationsOf(candidate, { text: this.#text, partStarts })) {
       const key = JSON.stringify(citation);
       if (this.#cited.has(key)) continue;
       this.#cited.add(key);
-      events.push({ is: "citation", citation });
+      events.push({ is: "citation", citation, path: "candidates[].groundingMetadata.groundingChunks[]" });
     }
   }
 
@@ -113,18 +141,34 @@ export class GeminiReader implements ReplyEventReader {
     }
     const open = this.#open;
     if (open === undefined) return;
-    if (call.args != null) open.builder.merge(call.args);
+    if (isJsonObject(call.args)) open.builder.merge(call.args);
+    else if (call.args != null) open.text = typeof call.args === "string" ? call.args : JSON.stringify(call.args);
     for (const piece of call.partialArgs ?? []) {
       if (open.builder.add(piece)) continue;
-      events.push({ is: "problem", problem: malformedReply("a piece of a tool call's arguments has no place") });
+      events.push({ is: "problem", problem: malformedReply("a fragment of tool call arguments has no position") });
       return;
     }
     if (call.willContinue !== true) this.#closeCall(events);
   }
 
+  /** Why a reply was blocked is its refusal. */
+  #explain(message: string | null | undefined, path: string, events: ReplyEvent[]): void {
+    if (!message || this.#explanations.has(message)) return;
+    this.#explanations.add(message);
+    const decoded = decodeFinishReason(this.#statedReason ?? "", { hasCalls: false });
+    // Of a broken reply it is the problem's message.
+    if (decoded.is === "broken") return;
+    if (decoded.reason === "content_filter") events.push({ is: "refusal", text: message });
+    else this.#omissions.add(path);
+  }
+
   #closeCall(events: ReplyEvent[]): void {
     if (this.#open === undefined) return;
-    events.push({ is: "tool_arguments", index: this.#open.index, text: this.#open.builder.toJson() });
+    events.push({
+      is: "tool_arguments",
+      index: this.#open.index,
+      text: this.#open.text ?? this.#open.builder.toJson(),
+    });
     this.#open = undefined;
   }
 
@@ -139,50 +183,13 @@ export class GeminiReader implements ReplyEventReader {
     }
     if (decoded.reason === this.#finish) return;
     this.#finish = decoded.reason;
-    if (!this.#hasContent) {
+    if (!this.#hasContent && !this.#omissions.hasContent) {
       // Clients expect a content field even in an empty reply.
       this.#hasContent = true;
       events.push({ is: "text", text: "" });
     }
     events.push({ is: "finish", reason: decoded.reason });
   }
-}
-
-/** Reported as 502, so that the gateway may try another endpoint. */
-function malformedReply(message: string) {
-  return { message, code: "malformed_answer", type: null, status: 502 };
-}
-
-type GeminiFinish =
-  | { readonly is: "finished"; readonly reason: FinishReason }
-  /** Malformed model output; a retry may succeed. */
-  | { readonly is: "broken"; readonly why: string };
-
-const CONTENT_FILTER_REASONS: ReadonlySet<string> = new Set([
-  "SAFETY",
-  "RECITATION",
-  "LANGUAGE",
-  "BLOCKLIST",
-  "PROHIBITED_CONTENT",
-  "SPII",
-  "MODEL_ARMOR",
-]);
-
-const MALFORMED_REASONS: ReadonlySet<string> = new Set([
-  "MALFORMED_FUNCTION_CALL",
-  "UNEXPECTED_TOOL_CALL",
-  "TOO_MANY_TOOL_CALLS",
-  "MALFORMED_RESPONSE",
-  "MISSING_THOUGHT_SIGNATURE",
-]);
-
-/** Models that call tools also finish with STOP. */
-function decodeFinishReason(statedReason: string, { hasCalls }: { readonly hasCalls: boolean }): GeminiFinish {
-  if (MALFORMED_REASONS.has(statedReason)) return { is: "broken", why: `the model ended with ${statedReason}` };
-  if (statedReason === "MAX_TOKENS") return { is: "finished", reason: "length" };
-  if (CONTENT_FILTER_REASONS.has(statedReason) || statedReason.startsWith("IMAGE_"))
-    return { is: "finished", reason: "content_filter" };
-  return { is: "finished", reason: hasCalls ? "tool_calls" : "stop" };
 }
 
 /** Stable id for a call without one. Without a reply id, the number of turns keeps the ids of two replies apart. */
@@ -218,15 +225,28 @@ function citationsOf(candidate: WireCandidate, written: WrittenText): Citation[]
 function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): CitedSource[] {
   const chunks = groundingMetadata?.groundingChunks ?? [];
   const supports = groundingMetadata?.groundingSupports ?? [];
-  return supports.flatMap(({ segment, groundingChunkIndices }) => {
+  const supported = supports.flatMap(({ segment, groundingChunkIndices }) => {
     const from = partStarts[segment?.partIndex ?? 0] ?? 0;
     const span =
       segment == null ? null : { startByte: from + (segment.startIndex ?? 0), endByte: from + (segment.endIndex ?? 0) };
-    return (groundingChunkIndices ?? []).flatMap((index) => {
-      const web = chunks[index]?.web;
-      return web == null ? [] : [{ url: web.uri ?? null, title: web.title ?? null, span }];
-    });
+    return (groundingChunkIndices ?? []).flatMap((index) => sourceIn(chunks[index], span));
   });
+  const used = new Set(supports.flatMap(({ groundingChunkIndices }) => groundingChunkIndices ?? []));
+  return [...supported, ...chunks.flatMap((chunk, index) => (used.has(index) ? [] : sourceIn(chunk, null)))];
+}
+
+/** Marks a passage of the text without a source to cite. */
+function hasUnsourcedSupport({ groundingMetadata }: WireCandidate): boolean {
+  const chunks = groundingMetadata?.groundingChunks ?? [];
+  const supports = groundingMetadata?.groundingSupports ?? [];
+  return supports.some(({ groundingChunkIndices }) =>
+    (groundingChunkIndices ?? []).every((index) => sourceIn(chunks[index], null).length === 0),
+  );
+}
+
+function sourceIn(chunk: WireGroundingChunk | undefined, span: ByteSpan | null): CitedSource[] {
+  const source = chunk?.web ?? chunk?.retrievedContext ?? chunk?.maps;
+  return source == null ? [] : [{ url: source.uri ?? null, title: source.title ?? null, span }];
 }
 
 function recitedSources({ citationMetadata }: WireCandidate): CitedSource[] {

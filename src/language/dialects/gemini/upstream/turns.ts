@@ -69,7 +69,7 @@ class ContentWriter {
     this.#flush();
     if (this.#contents.length === 0)
       throw fault("invalid_value", {
-        message: "messages has nothing to answer to: no turn has content.",
+        message: "messages must have at least one turn with content.",
         param: "messages",
       });
     return this.#contents;
@@ -113,7 +113,7 @@ class ContentWriter {
     const knownCall = this.#calls.get(part.callId);
     if (knownCall === undefined) {
       throw fault("invalid_value", {
-        message: `${param}: no tool call with the id "${part.callId.slice(0, 64)}" comes before it.`,
+        message: `${param}: there is no earlier tool call with the id "${part.callId.slice(0, 64)}".`,
         param,
       });
     }
@@ -130,7 +130,7 @@ class ContentWriter {
   #checkAnswered(): void {
     for (const [id, param] of this.#open)
       throw fault("invalid_value", {
-        message: `${param}: the tool call ${id.slice(0, 64)} has no result. Send its result right behind it.`,
+        message: `${param}: the tool call ${id.slice(0, 64)} has no result. Send its result directly after it.`,
         param,
       });
   }
@@ -231,7 +231,7 @@ function inlineData(source: MediaSource, param: string): JsonObject {
     return { inlineData: { mimeType, data: source.base64 } };
   }
   throw fault("invalid_value", {
-    message: `${param}: this model takes media inside the request only. Send it as a data URL.`,
+    message: `${param}: this model supports inline media only. Send it as a data URL.`,
     param,
   });
 }

@@ -1,3 +1,4 @@
+import { areTokenCounts } from "../../../canon/token-counts.ts";
 import { isTokenCount } from "../../../canon/tokens.ts";
 import { IMPLAUSIBLE_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import { WireUsage } from "../wire.ts";
@@ -45,7 +46,7 @@ function audioIn(details: WireUsage["promptTokensDetails"]): number {
 }
 
 function isPlausible(usage: TokenCounts): boolean {
-  if (!Object.values(usage).every(isTokenCount)) return false;
+  if (!areTokenCounts(usage)) return false;
   return (
     usage.cachedTokens <= usage.inputTokens &&
     usage.audioInputTokens <= usage.inputTokens &&

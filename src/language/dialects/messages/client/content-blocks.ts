@@ -16,6 +16,10 @@ type BlockDraft = {
   readonly block: JsonObject;
   /** Deltas queued until the block is open. */
   readonly waiting: JsonObject[];
+  /** Position of a text in the text of the whole reply, in UTF-16 units. */
+  readonly start: number;
+  /** Position among the blocks, once the block is open. */
+  index?: number;
   readonly call?: OpenToolCall;
   opened: boolean;
   /** The block accepts no more deltas. */
@@ -45,9 +49,22 @@ export class BlockQueue {
   #refusal = "";
   /** Reasoning already sent and not yet confirmed by a complete block. */
   #sentReasoning = "";
+  readonly #texts: BlockDraft[] = [];
+  #textChars = 0;
+  /** Google's signature of the last text, held back because citations of that text may follow. */
+  #textSignature: ReasoningSignature | undefined;
+  readonly #isWhole: boolean;
+  #omitted: string[] | undefined;
 
-  constructor({ openAiParameters }: Pick<Call, "openAiParameters">) {
+  /** In a whole reply, citations can be attached to text that precedes other blocks. */
+  constructor({ openAiParameters }: Pick<Call, "openAiParameters">, form: "stream" | "whole") {
     this.#allowsParallelCalls = openAiParameters?.parallel_tool_calls !== false;
+    this.#isWhole = form === "whole";
+  }
+
+  /** Paths of citations whose text block was closed; undefined: none. */
+  get omitted(): readonly string[] | undefined {
+    return this.#omitted;
   }
 
   get calls(): number {
@@ -59,12 +76,24 @@ export class BlockQueue {
   }
 
   add(event: ReplyEvent): readonly BlockStep[] {
+    const before = this.#textSignature !== undefined && isBlockContent(event) ? this.#sign() : NOTHING;
+    const steps = this.#add(event);
+    return before.length === 0 ? steps : [...before, ...steps];
+  }
+
+  #sign(): readonly BlockStep[] {
+    const signature = this.#textSignature;
+    this.#textSignature = undefined;
+    return signature === undefined ? NOTHING : this.#encrypted(signature, "block");
+  }
+
+  #add(event: ReplyEvent): readonly BlockStep[] {
     switch (event.is) {
       case "refusal":
         this.#refusal += event.text;
-        return this.#text(event.text);
+        return this.#text(event.text, 0);
       case "text":
-        return this.#text(event.text);
+        return this.#text(event.text, event.text.length);
       case "reasoning":
         return this.#reasoning(event.text);
       case "reasoning_detail":
@@ -74,11 +103,12 @@ export class BlockQueue {
       case "tool_arguments":
         return this.#arguments(event.index, event.text);
       case "citation":
-        return this.#cite(event.citation);
+        return this.#cite(event.citation, event.path);
       case "begin":
       case "usage":
       case "finish":
       case "problem":
+      case "omitted":
       case "end":
         return NOTHING;
     }
@@ -86,17 +116,21 @@ export class BlockQueue {
 
   /** Flushes all queued blocks in order. */
   finish(): readonly BlockStep[] {
+    const signed = this.#sign();
     for (const draft of this.#queue) {
       draft.done = true;
       if (draft.call !== undefined && draft.call.form !== "object" && draft.call.heldArguments !== "")
         draft.waiting.push({ type: "input_json_delta", partial_json: unwrapObject(draft.call.heldArguments) });
     }
-    return this.#advance();
+    return [...signed, ...this.#advance()];
   }
 
-  #text(text: string): readonly BlockStep[] {
+  /** Citations count the characters of texts only. */
+  #text(text: string, chars: number): readonly BlockStep[] {
     if (text === "") return NOTHING;
-    this.#tail("text", { type: "text", text: "" }).waiting.push({ type: "text_delta", text });
+    const draft = this.#tail("text", { type: "text", text: "" });
+    draft.waiting.push({ type: "text_delta", text });
+    this.#textChars += chars;
     return this.#advance();
   }
 
@@ -110,7 +144,12 @@ export class BlockQueue {
   #detail(detail: ReasoningDetail): readonly BlockStep[] {
     const sentReasoning = this.#sentReasoning;
     this.#sentReasoning = "";
-    if (detail.is === "encrypted") return this.#encrypted(detail.signature, "block");
+    if (detail.is === "encrypted") {
+      const isOfText = detail.signature.family === "google" && this.#queue.at(-1)?.kind === "text";
+      if (!isOfText) return this.#encrypted(detail.signature, "block");
+      this.#textSignature = detail.signature;
+      return NOTHING;
+    }
     const { text, signature } = detail;
     const last = this.#queue.at(-1);
     const isOpen = last?.kind === "thinking" && !last.done;
@@ -125,7 +164,7 @@ export class BlockQueue {
 
   #encrypted(signature: ReasoningSignature, carrier: "block" | "call"): readonly BlockStep[] {
     const block = { type: "redacted_thinking", data: encodeSignature(signature, carrier) };
-    this.#queue.push({ kind: "encrypted", block, waiting: [], opened: false, done: true });
+    this.#queue.push(this.#draft({ kind: "encrypted", block, done: true }));
     return this.#advance();
   }
 
@@ -136,7 +175,7 @@ export class BlockQueue {
     const before = signature === null ? NOTHING : this.#encrypted(signature, "call");
     const block = { type: "tool_use", id: encodeToolId(id), name, input: {} };
     const call: OpenToolCall = { index, end: new JsonEndDetector(), form: "unknown", heldArguments: "" };
-    this.#queue.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
+    this.#queue.push(this.#draft({ kind: "tool", block, call }));
     return [...before, ...this.#advance()];
   }
 
@@ -156,27 +195,39 @@ export class BlockQueue {
     return this.#advance();
   }
 
-  /** Citations attach to the open text block; without one they are dropped. */
-  #cite({ url, title }: Citation): readonly BlockStep[] {
-    const last = this.#queue.at(-1);
-    if (last?.kind !== "text") return NOTHING;
+  /** A citation attaches to the text block that it covers, or to the last one; a closed block accepts none. */
+  #cite({ url, title, start, excerpt = "" }: Citation, path: string): readonly BlockStep[] {
+    const covered = start === null ? undefined : this.#texts.findLast((text) => text.start <= start);
+    const draft = covered ?? this.#texts.at(-1);
     const citation = {
       type: "web_search_result_location",
       url: url ?? "",
       title,
-      cited_text: "",
+      cited_text: excerpt,
       encrypted_index: "",
     };
-    last.waiting.push({ type: "citations_delta", citation });
-    return this.#advance();
+    const delta = { type: "citations_delta", citation };
+    if (draft !== undefined && this.#queue.includes(draft)) {
+      draft.waiting.push(delta);
+      return this.#advance();
+    }
+    if (this.#isWhole && draft?.index !== undefined) return [{ is: "delta", index: draft.index, delta }];
+    this.#omitted ??= [];
+    if (!this.#omitted.includes(path)) this.#omitted.push(path);
+    return NOTHING;
+  }
+
+  #draft(more: Pick<BlockDraft, "kind" | "block"> & Partial<BlockDraft>): BlockDraft {
+    return { waiting: [], opened: false, done: false, start: this.#textChars, ...more };
   }
 
   /** The last block if it continues, otherwise a new one. */
   #tail(kind: BlockDraft["kind"], block: JsonObject): BlockDraft {
     const last = this.#queue.at(-1);
     if (last?.kind === kind && !last.done) return last;
-    const draft: BlockDraft = { kind, block, waiting: [], opened: false, done: false };
+    const draft = this.#draft({ kind, block });
     this.#queue.push(draft);
+    if (kind === "text") this.#texts.push(draft);
     return draft;
   }
 
@@ -186,6 +237,7 @@ export class BlockQueue {
       const index = this.#index;
       if (!first.opened) steps.push({ is: "open", index, block: first.block });
       first.opened = true;
+      first.index = index;
       for (const delta of first.waiting.splice(0)) steps.push({ is: "delta", index, delta });
       const mayClose = first.call === undefined || first.call.end.isComplete;
       if (!first.done && (this.#queue.length === 1 || !mayClose)) break;
@@ -199,10 +251,17 @@ export class BlockQueue {
 
 const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
 
-/** Some models encode their arguments twice; anything else that is not an object becomes empty. */
+/** Some models encode their arguments twice, or write null for none. Text that is not JSON becomes a JSON string. */
 function unwrapObject(text: string): string {
+  if (text.trim() === "") return "{}";
   const inner = tryParseJson(text);
-  return typeof inner === "string" && isJsonObject(tryParseJson(inner)) ? inner : "{}";
+  if (inner === null) return "{}";
+  if (typeof inner === "string" && isJsonObject(tryParseJson(inner))) return inner;
+  return inner === undefined ? JSON.stringify(text) : text;
+}
+
+function isBlockContent({ is }: ReplyEvent): boolean {
+  return is === "text" || is === "refusal" || is === "reasoning" || is === "reasoning_detail" || is === "tool_call";
 }
 
 const QUOTE = 0x22;

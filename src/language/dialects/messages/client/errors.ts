@@ -1,4 +1,4 @@
-import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/faults.ts";
+import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/error-envelope.ts";
 
 /** An `error` event; the HTTP status stays 200 and no `message_stop` follows. */
 export function encodeStreamError(envelope: ErrorEnvelope): string {

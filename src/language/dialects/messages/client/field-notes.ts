@@ -10,6 +10,7 @@ export type FieldRule = FieldHandling | ((value: unknown) => FieldHandling);
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 const NOTES_MAX = 64;
+const NAME_CHARS_MAX = 200;
 
 /** Collects fields that translation drops or cannot express. */
 export class FieldNotes {
@@ -24,12 +25,11 @@ export class FieldNotes {
     return [...this.#advisory];
   }
 
-  /** Unlisted fields count as native. */
-  classify(value: object, rules: FieldRules, path: string): void {
+  classify(value: object, rules: FieldRules, path: string, unlisted: "native" | "advisory" = "native"): void {
     for (const [field, inner] of Object.entries(value)) {
       if (inner === null || inner === undefined) continue;
       const rule = Object.hasOwn(rules, field) ? rules[field] : undefined;
-      const handling = typeof rule === "function" ? rule(inner) : (rule ?? "native");
+      const handling = typeof rule === "function" ? rule(inner) : (rule ?? unlisted);
       if (handling === "native" || handling === "advisory")
         this.note(handling, path === "" ? field : `${path}.${field}`);
     }
@@ -37,7 +37,9 @@ export class FieldNotes {
 
   note(handling: "native" | "advisory", path: string): void {
     const list = handling === "native" ? this.#native : this.#advisory;
-    if (list.size < NOTES_MAX) list.add(path.slice(0, 200));
+    // One path per kind of omission; a rejection names the very field.
+    const name = handling === "native" ? path : path.replace(/\.\d+(?=\.|$)/g, "[]");
+    if (list.size < NOTES_MAX) list.add(name.slice(0, NAME_CHARS_MAX));
   }
 }
 
@@ -45,6 +47,9 @@ export class FieldNotes {
 export function onlyAs(handling: FieldHandling, ...values: readonly unknown[]): FieldRule {
   return (value) => (values.includes(value) ? handling : "native");
 }
+
+/** Rule for lists of a reply that clients send back. */
+export const echoedList: FieldRule = (value) => (Array.isArray(value) && value.length > 0 ? "advisory" : "echo");
 
 /** Rule for lists and objects that are ignored only while empty. */
 export const onlyEmpty: FieldRule = (value) => {

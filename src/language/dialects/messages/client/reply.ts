@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
@@ -77,14 +77,20 @@ function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonOb
   }
 }
 
-/** Lossless numbers; truncated arguments become an empty object. */
-function inputOf(text: string): JsonObject {
+/** Lossless numbers; truncated or malformed arguments stay text. */
+function inputOf(text: string): unknown {
+  if (text.trim() === "") return {};
   try {
-    const input = parseLosslessJson(text);
-    return isJsonObject(input) && text.trimStart().startsWith("{") ? input : {};
+    return parseLosslessJson(text);
   } catch {
-    return {};
+    return text;
   }
+}
+
+/** Citations belong to text blocks: a reply without text has no place for them. */
+export function citationsWithoutText(events: readonly ReplyEvent[]): readonly string[] {
+  if (events.some((event) => (event.is === "text" || event.is === "refusal") && event.text !== "")) return [];
+  return [...new Set(events.flatMap((event) => (event.is === "citation" ? [event.path] : [])))];
 }
 
 /** A whole message: the content blocks that a client would assemble from the stream. */
@@ -95,7 +101,7 @@ export function renderReply(
   usage: Usage,
   cost: ReportedCost | undefined,
 ): string {
-  const blocks = new BlockQueue(call);
+  const blocks = new BlockQueue(call, "whole");
   const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
   const finish = events.findLast((event) => event.is === "finish");
   return JSON.stringify(encodeMessage(head, foldSteps(steps), stopFields(finish, blocks), wholeUsage(usage, cost)));

@@ -54,7 +54,7 @@ describe("the conversation", () => {
       ],
     });
     expect(call.turns[0]?.parts).toEqual([{ is: "text", text: "You help." }]);
-    expect(call.advisory).toEqual(["system.0"]);
+    expect(call.advisory).toEqual(["system[]"]);
   });
 
   test("MSG-02 images as base64, by URL and by file id", () => {
@@ -239,7 +239,7 @@ describe("settings", () => {
     expect(call.toolChoice).toEqual({ is: "named", name: "put" });
     expect(call.openAiParameters).toEqual({ parallel_tool_calls: false });
     expect(call.parameters).toEqual(["max_tokens", "tools", "tool_choice"]);
-    expect([call.native, call.advisory]).toEqual([[], ["tools.1.eager_input_streaming"]]);
+    expect([call.native, call.advisory]).toEqual([[], ["tools[].eager_input_streaming"]]);
     expect(decoded({ tools, tool_choice: { type: "any" } }).toolChoice).toEqual({ is: "required" });
     expect(decoded({ tools, tool_choice: { type: "auto" } }).toolChoice).toEqual({ is: "auto" });
     expect(decoded({ tools, tool_choice: { type: "none" } }).toolChoice).toEqual({ is: "none" });
@@ -345,16 +345,31 @@ describe("native fields", () => {
     ],
     [{ tool_choice: { type: "someday" } }, "tool_choice.type"],
     [{ system: [{ type: "video" }] }, "system.0"],
-    [{ messages: [{ role: "user", content: "x", name: "Ann" }] }, "messages.0.name"],
   ])("PARAM-04 %j is native", (more, path) => {
     expect(decoded(more).native).toEqual([path]);
+  });
+
+  test.each([
+    [{ name: "Ann" }, "messages[].name"],
+    [{ content: [{ type: "text", text: "x", new_field: 1 }] }, "messages[].content[].new_field"],
+    [
+      { content: [{ type: "image", source: { type: "url", url: "https://a.example", new_field: 1 } }] },
+      "messages[].content[].source.new_field",
+    ],
+    [
+      { content: [{ type: "text", text: "x", cache_control: { type: "ephemeral", scope: "global" } }] },
+      "messages[].content[].cache_control.scope",
+    ],
+  ])("PARAM-07 the unknown member of %j in the history is omitted, not rejected", (more, path) => {
+    const message = { role: "user" as const, content: "x", ...more };
+    const { native, advisory } = decoded({ messages: [message, message] });
+    expect([native, advisory]).toEqual([[], [path]]);
   });
 
   test.each([
     [{ type: "search_result", source: "x" }, "messages.0.content.0"],
     [{ type: "server_tool_use", id: "x" }, "messages.0.content.0"],
     [{ type: "thinking", thinking: "x" }, "messages.0.content.0"],
-    [{ type: "text", text: "x", new_field: 1 }, "messages.0.content.0.new_field"],
     [{ type: "image", source: { type: "hologram" } }, "messages.0.content.0.source.type"],
     [{ type: "document", source: { type: "hologram" } }, "messages.0.content.0.source.type"],
     [
@@ -363,7 +378,7 @@ describe("native fields", () => {
     ],
     [
       { type: "tool_result", tool_use_id: "a", content: [{ type: "tool_reference", tool_name: "b" }] },
-      "messages.0.content.0.content.0.tool_name",
+      "messages.0.content.0.content.0",
     ],
   ])("PARAM-04 the user block %j is native", (block, path) => {
     expect(userSays(block).native).toContain(path);

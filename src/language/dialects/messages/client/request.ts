@@ -8,9 +8,9 @@ import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { fileReferencesIn, storedResourcesInContainer } from "../../uploads.ts";
-import { FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "./field-notes.ts";
+import { echoedList, FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "./field-notes.ts";
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
-import { decodeCacheControl, decodeMessage } from "./turns.ts";
+import { classifyCacheControl, decodeCacheControl, decodeMessage } from "./turns.ts";
 
 /** How each field is handled if the endpoint speaks another dialect. */
 const FIELDS: FieldRules = {
@@ -115,7 +115,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
  */
 function threadsUnsupported(): Fault {
   return fault("unsupported_parameter", {
-    message: "thread: the gateway holds no conversations for providers. Send the whole conversation without it.",
+    message: "thread: the gateway does not keep conversations at providers. Send the whole conversation without it.",
     param: "thread",
   });
 }
@@ -138,7 +138,7 @@ function decodeTurns({ system, messages }: CountTokensRequest, notes: FieldNotes
 
 /** Bookkeeping line of a well-known client that changes with every request and would defeat prompt caches. */
 const CLIENT_BILLING_LINE = /^x-anthropic-billing-header:/;
-const SYSTEM_ROWS: FieldRules = { type: "read", text: "read", cache_control: "read", citations: "echo" };
+const SYSTEM_ROWS: FieldRules = { type: "read", text: "read", cache_control: "read", citations: echoedList };
 
 function decodeSystem(system: CountTokensRequest["system"], notes: FieldNotes): Part[] {
   if (typeof system === "string") return system === "" ? [] : [{ is: "text", text: system }];
@@ -154,6 +154,7 @@ function decodeSystem(system: CountTokensRequest["system"], notes: FieldNotes): 
       return [];
     }
     const control = block["cache_control"];
+    classifyCacheControl(control, path, notes);
     return [
       {
         is: "text",

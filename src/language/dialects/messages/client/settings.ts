@@ -11,7 +11,7 @@ import {
 } from "../../../canon/call.ts";
 import { effortForBudget } from "../../../canon/effort.ts";
 import { type FieldNotes, type FieldRule, type FieldRules, onlyAs } from "./field-notes.ts";
-import { decodeCacheControl } from "./turns.ts";
+import { classifyCacheControl, decodeCacheControl } from "./turns.ts";
 
 const DIRECT_CALLERS_ONLY: FieldRule = (value) =>
   Array.isArray(value) && value.every((caller) => caller === "direct") ? "echo" : "native";
@@ -37,6 +37,7 @@ export function decodeTools(tools: readonly MessageTool[], notes: FieldNotes): T
       return [];
     }
     notes.classify(tool, TOOL_ROWS, `tools.${at}`);
+    classifyCacheControl(tool.cache_control, `tools.${at}`, notes);
     const { name, description, input_schema, strict, cache_control } = tool;
     return [
       {
@@ -69,12 +70,12 @@ export function decodeToolChoice(
       return { is: choice.type };
     case "any":
       if (notes.native.length === 0 && tools.length === 0)
-        throw invalidValue("tool_choice", "it demands a tool, and tools has none");
+        throw invalidValue("tool_choice", "requires a tool, but tools has none");
       return { is: "required" };
     case "tool":
-      if (!choice.name) throw invalidValue("tool_choice.name", "it is required with type tool: name the tool to call");
+      if (!choice.name) throw invalidValue("tool_choice.name", "is required with type tool: name the tool to call");
       if (notes.native.length === 0 && !tools.some(({ name }) => name === choice.name))
-        throw invalidValue("tool_choice.name", `there is no tool "${choice.name.slice(0, 64)}" in tools`);
+        throw invalidValue("tool_choice.name", `must name a tool in tools: there is no "${choice.name.slice(0, 64)}"`);
       return { is: "named", name: choice.name };
     default:
       notes.note("native", "tool_choice.type");
@@ -166,7 +167,7 @@ function formatOf(format: OutputFormat, path: string, notes: FieldNotes): Respon
   }
   notes.classify(format, FORMAT_ROWS, path);
   if (!isJsonObject(format.schema))
-    throw invalidValue(`${path}.schema`, "it is required: the JSON schema of the answer");
+    throw invalidValue(`${path}.schema`, "is required: the JSON schema of the response");
   const strict = isClosed(format.schema) ? true : null;
   return { is: "json_schema", name: FORMAT_NAME, description: null, schema: format.schema, strict };
 }

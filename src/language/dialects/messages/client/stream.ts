@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
@@ -19,7 +19,11 @@ export class MessageWriter implements ReplyWriter {
 
   constructor(head: ReplyHead, call: Call) {
     this.#head = head;
-    this.#blocks = new BlockQueue(call);
+    this.#blocks = new BlockQueue(call, "stream");
+  }
+
+  get omitted(): readonly string[] | undefined {
+    return this.#blocks.omitted;
   }
 
   write(event: ReplyEvent): string {
@@ -28,13 +32,14 @@ export class MessageWriter implements ReplyWriter {
     return steps.length === 0 ? "" : this.#start() + steps.map(encodeStep).join("");
   }
 
-  close({ finish, usage: billed, cost }: ReplyClosing): string {
+  close({ finish, usage: billed, cost, omitted }: ReplyClosing): string {
     const rest = this.#blocks.finish().map(encodeStep).join("");
     const usage = finalUsage(billed, cost);
     const delta = encodeEvent({
       type: "message_delta",
       delta: { ...stopFields(finish, this.#blocks), container: null },
       usage,
+      ...(omitted === undefined ? {} : { svc_omitted: omitted }),
     });
     return this.#start() + rest + delta + encodeEvent({ type: "message_stop" });
   }

@@ -8,7 +8,7 @@ import {
   type KnownBlock,
   type MessageBlock,
 } from "../../../../contract/schemas/messages.ts";
-import { isJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type {
   CacheBreakpoint,
   ConversationTurn,
@@ -20,7 +20,7 @@ import type {
 } from "../../../canon/parts.ts";
 import { decodeSignature } from "../reasoning-signatures.ts";
 import { decodeToolId } from "../tool-ids.ts";
-import type { FieldNotes, FieldRules } from "./field-notes.ts";
+import { echoedList, type FieldNotes, type FieldRules } from "./field-notes.ts";
 
 type InnerPart = ToolResultPart["content"][number];
 type BlockLocation = { readonly path: string; readonly notes: FieldNotes };
@@ -29,11 +29,11 @@ type BlockLocation = { readonly path: string; readonly notes: FieldNotes };
 const DIRECT_CALLER = (value: unknown) =>
   isJsonObject(value) && value["type"] === "direct" ? ("echo" as const) : ("native" as const);
 const CITATIONS_ENABLED = (value: unknown) =>
-  isJsonObject(value) && value["enabled"] === true ? ("native" as const) : ("echo" as const);
+  isJsonObject(value) && value["enabled"] === true ? ("native" as const) : ("read" as const);
 
 const SHARED_RULES: FieldRules = { type: "read", cache_control: "read" };
 const BLOCK_RULES: Readonly<Record<KnownBlock["type"], FieldRules>> = {
-  text: { ...SHARED_RULES, text: "read", citations: "echo" },
+  text: { ...SHARED_RULES, text: "read", citations: echoedList },
   image: { ...SHARED_RULES, source: "read" },
   document: { ...SHARED_RULES, source: "read", title: "read", context: "read", citations: CITATIONS_ENABLED },
   tool_use: { ...SHARED_RULES, id: "read", name: "read", input: "read", caller: DIRECT_CALLER },
@@ -57,7 +57,7 @@ const MESSAGE_ROWS: FieldRules = { role: "read", content: "read" };
 
 export function decodeMessage(message: InputMessage, path: string, notes: FieldNotes): ConversationTurn {
   const { role, content } = message;
-  notes.classify(message, MESSAGE_ROWS, path);
+  notes.classify(message, MESSAGE_ROWS, path, "advisory");
   if (typeof content === "string") return { role, parts: [{ is: "text", text: content }] };
   const parts: Part[] = [];
   let sealed: ReasoningSignature | undefined;
@@ -90,7 +90,7 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], location: 
     location.notes.note("native", location.path);
     return [];
   }
-  location.notes.classify(block, BLOCK_RULES[block.type], location.path);
+  classifyBlock(block, BLOCK_RULES[block.type], location);
   switch (block.type) {
     case "text":
       return [{ is: "text", text: block.text, ...decodeCacheControl(block.cache_control) }];
@@ -104,7 +104,8 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], location: 
           is: "tool_call",
           id: decodeToolId(block.id),
           name: block.name,
-          argumentsText: JSON.stringify(block.input),
+          argumentsText: typeof block.input === "string" ? block.input : JSON.stringify(block.input),
+          ...decodeCacheControl(block.cache_control),
         },
       ];
     case "tool_result":
@@ -117,6 +118,30 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], location: 
     case "redacted_thinking":
       return [{ is: "reasoning", detail: { is: "encrypted", signature: decodeSignature(block.data).signature } }];
   }
+}
+
+const CACHE_ROWS: FieldRules = { type: "read", ttl: "read" };
+const SOURCE_ROWS: FieldRules = {
+  type: "read",
+  media_type: "read",
+  data: "read",
+  url: "read",
+  file_id: "read",
+  content: "read",
+};
+
+/** Clients send members of other servers' replies back, so unknown ones are omitted and listed. */
+function classifyBlock(block: JsonObject, rules: FieldRules, { path, notes }: BlockLocation): void {
+  notes.classify(block, rules, path, "advisory");
+  const { cache_control: control, source, citations } = block;
+  classifyCacheControl(control, path, notes);
+  if (isJsonObject(citations)) notes.classify(citations, { enabled: "read" }, `${path}.citations`, "advisory");
+  if (isJsonObject(source)) notes.classify(source, SOURCE_ROWS, `${path}.source`, "advisory");
+}
+
+/** Marks only hint, so unknown members are omitted and listed. */
+export function classifyCacheControl(control: unknown, path: string, notes: FieldNotes): void {
+  if (isJsonObject(control)) notes.classify(control, CACHE_ROWS, `${path}.cache_control`, "advisory");
 }
 
 type BlockOf<Type extends KnownBlock["type"]> = Extract<KnownBlock, { type: Type }>;
@@ -185,7 +210,7 @@ function decodeInner(content: InnerContent, { path, notes }: BlockLocation): Inn
   return content.flatMap((block, at): InnerPart[] => {
     const location = { path: `${path}.${at}`, notes };
     if (block.type === "document") return decodeInnerDocument(block, location);
-    notes.classify(block, INNER_ROWS, location.path);
+    classifyBlock(block, INNER_ROWS, location);
     if (isTextBlock(block)) return [{ is: "text", text: block.text, ...decodeCacheControl(block.cache_control) }];
     if (isImageBlock(block)) return decodeImage(block, location);
     notes.note("native", location.path);
@@ -198,7 +223,7 @@ function decodeInnerDocument(block: InnerBlock, location: BlockLocation): InnerP
   const document = documentBlock.safeParse(block);
   const parts = document.success ? decodeDocument(document.data, location) : [];
   const inner = parts.filter((part) => part.is === "text" || part.is === "image");
-  if (document.success) location.notes.classify(document.data, BLOCK_RULES.document, location.path);
+  if (document.success) classifyBlock(document.data, BLOCK_RULES.document, location);
   if (!document.success || inner.length < parts.length) location.notes.note("native", location.path);
   return inner;
 }

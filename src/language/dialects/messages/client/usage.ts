@@ -10,7 +10,7 @@ function tokenFields(usage: Usage): JsonObject {
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: outputTokens,
-    output_tokens_details: { thinking_tokens: reasoningTokens },
+    ...(usage.isReasoningUncounted === true ? {} : { output_tokens_details: { thinking_tokens: reasoningTokens } }),
     server_tool_use: null,
   };
 }
@@ -51,6 +51,7 @@ export function firstUsage(inputTokens: number): Usage {
     cacheWriteTokens: 0,
     outputTokens: 1,
     reasoningTokens: 0,
+    isReasoningUncounted: true,
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };

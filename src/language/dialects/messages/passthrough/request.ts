@@ -26,12 +26,13 @@ export function effortPatches(body: ParsedBody, efforts: SupportedEfforts): Memb
 
 type StrippedHints = {
   readonly patches: readonly MemberPatch[];
-  /** Log names of removed hints. */
+  /** Paths of removed hints. */
   readonly dropped: readonly string[];
 };
 
 /** Streams tool input immediately. Servers that do not know the field have a beta header for all tools. */
-export const EAGER_STREAMING = "eager_input_streaming";
+const EAGER_STREAMING = "eager_input_streaming";
+export const EAGER_STREAMING_PATH = `tools[].${EAGER_STREAMING}`;
 
 export const EAGER_STREAMING_BETA = "fine-grained-tool-streaming-2025-05-14";
 
@@ -61,29 +62,29 @@ export function stripUnknownHints(
   const removed = new Set<string>();
   for (const key of HINTED_MEMBERS) {
     const list = losslessArray(body, key);
-    const cleaned = list?.map((item) => withoutHints(item, unknownHints, removed));
+    const cleaned = list?.map((item) => withoutHints(item, unknownHints, removed, `${key}[]`));
     if (cleaned?.some((item, at) => item !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
   }
   return { patches, dropped: [...dropped, ...removed] };
 }
 
 /** Returns the same object if unchanged. Tool inputs are not searched. */
-function withoutHints(value: unknown, unknownHints: ReadonlySet<string>, removed: Set<string>): unknown {
+function withoutHints(value: unknown, unknownHints: ReadonlySet<string>, removed: Set<string>, path: string): unknown {
   if (!isJsonObject(value)) return value;
   const { cache_control: cacheControl, content } = value;
   let stripped: JsonObject = value;
   if (unknownHints.has("scope") && isJsonObject(cacheControl) && "scope" in cacheControl) {
     const { scope: _, ...rest } = cacheControl;
     stripped = { ...stripped, cache_control: rest };
-    removed.add("cache_control.scope");
+    removed.add(`${path}.cache_control.scope`);
   }
   if (unknownHints.has(EAGER_STREAMING) && EAGER_STREAMING in value) {
     const { [EAGER_STREAMING]: _, ...rest } = stripped;
     stripped = rest;
-    if (value[EAGER_STREAMING] === true) removed.add(EAGER_STREAMING);
+    if (value[EAGER_STREAMING] === true) removed.add(`${path}.${EAGER_STREAMING}`);
   }
   if (!Array.isArray(content)) return stripped;
-  const cleaned = content.map((block) => withoutHints(block, unknownHints, removed));
+  const cleaned = content.map((block) => withoutHints(block, unknownHints, removed, `${path}.content[]`));
   return cleaned.some((block, at) => block !== content[at]) ? { ...stripped, content: cleaned } : stripped;
 }
 

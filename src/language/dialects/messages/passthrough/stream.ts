@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import {
   isJsonObject,
   type JsonObject,

@@ -1,10 +1,12 @@
-import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
 import { conflictsWithEffort, outputTokensMax, planReasoning } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
+
+const NOTHING: ReadonlySet<CallFeature> = new Set();
 
 /** The messages API (D2). */
 export const messagesUpstream: UpstreamDialect = {
@@ -15,7 +17,9 @@ export const messagesUpstream: UpstreamDialect = {
   auth: "x-api-key",
   headers: { "anthropic-version": "2023-06-01" },
   framing: "sse",
-  supportsCacheBreakpoints: () => true,
+  lacks: () => NOTHING,
+  readsReasoning: ({ signature }) => signature?.family === "anthropic",
+  readsCallSignatures: () => false,
   temperatureMax: 1,
   path: () => "/messages",
   effort: (call, facts) => planReasoning(call, facts).effectiveEffort,
@@ -23,6 +27,6 @@ export const messagesUpstream: UpstreamDialect = {
   conflictsWithEffort,
   encodeRequest: encodeRequest,
   decodeReply,
-  openReader: () => new MessageReader(),
+  openReader: (context) => new MessageReader(context),
   decodeProblem,
 };

@@ -1,7 +1,5 @@
 import { isJsonObject } from "../../../../kit/json.ts";
-import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
-
-const MESSAGE_CHARS_MAX = 2000;
+import { NO_REASON_STATED, problemText, type UpstreamProblem } from "../../../canon/upstream-problem.ts";
 
 /** Statuses of errors inside a stream, by type. */
 const STATUSES: Readonly<Record<string, number>> = {
@@ -29,17 +27,16 @@ const NO_CREDIT =
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const outer = isJsonObject(body) ? body : {};
   const error = isJsonObject(outer["error"]) ? outer["error"] : outer;
-  const type = textOf(error["type"]);
+  const type = problemText(error["type"]);
   const details = isJsonObject(error["details"]) ? error["details"] : {};
-  const message = (textOf(error["message"]) ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX);
+  const stated = problemText(details["error_code"]);
+  const message = problemText(error["message"]) ?? NO_REASON_STATED;
+  const isUnpaid = NO_CREDIT.test(message);
   return {
     message,
-    code: NO_CREDIT.test(message) ? "insufficient_quota" : textOf(details["error_code"]),
+    code: isUnpaid ? "insufficient_quota" : stated,
+    statedCode: isUnpaid ? stated : undefined,
     type,
     status: status ?? STATUSES[type ?? ""] ?? null,
   };
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
 }

@@ -70,7 +70,7 @@ function defaultMode({ sampling }: ModelFacts): ReasoningControl {
 function disabledThinking(mode: ReasoningControl, { model }: ModelFacts): JsonObject {
   if (mode === "always")
     throw fault("unsupported_parameter", {
-      message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
+      message: `${model} always reasons: reasoning_effort cannot be none. Send low, or use another model.`,
       param: "reasoning_effort",
     });
   return { type: mode === "between_tools" ? "between_tools" : "disabled" };
@@ -97,7 +97,7 @@ function planByEffort(call: Call, reasoning: ReasoningSettings, maxTokens: numbe
 function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, facts: ModelFacts): ReasoningPlan {
   if (isToolForced(call))
     throw fault("unsupported_parameter", {
-      message: `${facts.model} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
+      message: `${facts.model} cannot be forced to call a tool while it reasons. Omit reasoning_effort, or send tool_choice "auto".`,
       param: "tool_choice",
     });
   // In a tool loop the model requires its earlier reasoning; without it reasoning must be disabled.
@@ -107,7 +107,7 @@ function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, f
   const budget = budgetFor(reasoning, limit, facts);
   const maxTokens = limit > budget ? limit : limit + budget;
   if (facts.maxOutputTokens !== null && maxTokens > facts.maxOutputTokens)
-    throw invalidBudget(`of ${budget} tokens leaves no room for an answer of ${facts.model}`);
+    throw invalidBudget(`of ${budget} tokens leaves no tokens for the output of ${facts.model}`);
   return {
     maxTokens,
     thinking: { type: "enabled", budget_tokens: budget },
@@ -128,7 +128,7 @@ function refuseSampling({ temperature, topP, topK }: Call, { model }: ModelFacts
   const [param] = refused;
   if (param === undefined) return;
   throw fault("unsupported_parameter", {
-    message: `${model} takes no ${refused.join(", ")} while it thinks: leave ${refused.length === 1 ? "it" : "them"} or reasoning_effort out.`,
+    message: `${model} does not support ${refused.join(", ")} with reasoning. Omit ${refused.length === 1 ? "it" : "them"} or reasoning_effort.`,
     param,
   });
 }
@@ -148,7 +148,7 @@ function effortForBudget(budget: number): Effort | undefined {
 }
 
 function invalidBudget(why: string) {
-  return fault("invalid_value", { message: `The budget for reasoning ${why}.`, param: "reasoning_effort" });
+  return fault("invalid_value", { message: `The reasoning budget ${why}.`, param: "reasoning_effort" });
 }
 
 /** The last assistant turn calls tools and its reasoning is missing. */

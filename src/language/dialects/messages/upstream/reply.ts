@@ -1,13 +1,15 @@
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext } from "../../upstream-dialect.ts";
 import { WireMessage } from "../wire.ts";
 import { MessageReader } from "./stream.ts";
 
 /** Decoded like a stream whose blocks open complete. */
-export function decodeReply(bytes: Buffer): readonly ReplyEvent[] | undefined {
-  const message = WireMessage.safeParse(parsed(bytes));
+export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
+  const body = parsed(bytes);
+  const message = WireMessage.safeParse(body);
   if (!message.success) return undefined;
-  const reader = new MessageReader();
+  const reader = new MessageReader(context);
   const { content, id, usage, ...rest } = message.data;
   const events: ReplyEvent[] = [...(reader.begin({ id }) ?? [])];
   for (const [index, block] of content.entries()) {
@@ -15,7 +17,7 @@ export function decodeReply(bytes: Buffer): readonly ReplyEvent[] | undefined {
     if (opened === undefined) return undefined;
     events.push(...opened, ...reader.close(index));
   }
-  return [...events, ...reader.readUsage(usage), ...reader.stop(rest), ...reader.end()];
+  return [...events, ...reader.readUsage(usage), ...reader.stop(rest), ...reader.omitted(body), ...reader.end()];
 }
 
 /** Lossless parsing keeps the numbers in arguments as the model wrote them. */

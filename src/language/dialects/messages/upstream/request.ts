@@ -59,7 +59,7 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
   if (!TOOL_NAME.test(name)) {
     const param = `tools.${index}.function.name`;
     throw fault("invalid_value", {
-      message: `${param} may have letters, digits, _ and - only with this model.`,
+      message: `${param} must have letters, digits, _ and - only with this model.`,
       param,
     });
   }
@@ -103,7 +103,8 @@ function encodeStop(stop: readonly string[]): JsonObject {
   if (stop.length === 0) return {};
   if (stop.some((sequence) => sequence.trim() === ""))
     throw fault("invalid_value", {
-      message: "stop: the provider's API takes no sequence of white space only. Send one with a visible character.",
+      message:
+        "stop: the provider's API does not support stop sequences of white space only. Send one with a visible character.",
       param: "stop",
     });
   return { stop_sequences: stop };
@@ -118,7 +119,7 @@ function checkCacheBreakpoints(
   const marks = blocks.filter((block) => block["cache_control"] !== undefined).length;
   if (marks > CACHE_BREAKPOINTS_MAX)
     throw fault("invalid_value", {
-      message: `cache_control may be set ${CACHE_BREAKPOINTS_MAX} times in a request to this model, this one has it ${marks} times.`,
+      message: `cache_control can be set at most ${CACHE_BREAKPOINTS_MAX} times in a request to this model; this request sets it ${marks} times.`,
       param: "messages",
     });
 }

@@ -1,9 +1,12 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
+import { OmissionLog } from "../../reply-members.ts";
+import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { decodeToolId } from "../tool-ids.ts";
 import { WireBlock, WireCitation, WireStart, WireStop } from "../wire.ts";
 import { decodeProblem } from "./errors.ts";
+import { EVENT, REPLY } from "./members.ts";
 import { UsageAccumulator } from "./usage.ts";
 
 const FINISHES: Readonly<Record<string, FinishReason>> = {
@@ -22,7 +25,7 @@ const NOTHING: readonly ReplyEvent[] = [];
 type Block =
   | { readonly is: "text"; readonly start: number; readonly citations: WireCitation[] }
   | { readonly is: "thinking"; text: string; signature: string }
-  | { readonly is: "tool"; readonly index: number; readonly input: JsonObject; written: boolean }
+  | { readonly is: "tool"; readonly index: number; readonly input: unknown; written: boolean }
   | { readonly is: "other" };
 
 /** Decodes a reply block by block; a whole block is one that opens complete. */
@@ -33,11 +36,23 @@ export class MessageReader implements ReplyEventReader {
   #calls = 0;
   #textChars = 0;
   #reason: FinishReason = "stop";
+  readonly #omissions: OmissionLog;
+
+  constructor(context?: ReplyContext) {
+    this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
+  }
 
   read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
     const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
     const type = body["type"] ?? event;
+    if (typeof type === "string" && type !== "error")
+      this.#omissions.check(body["type"] === undefined ? { ...body, type } : body, EVENT);
+    const events = this.#readEvent(type, body);
+    return events === undefined ? undefined : [...events, ...this.#omissions.events()];
+  }
+
+  #readEvent(type: unknown, body: JsonObject): readonly ReplyEvent[] | undefined {
     switch (type) {
       case "content_block_delta":
         return this.#grow(body["index"], body["delta"]);
@@ -58,6 +73,12 @@ export class MessageReader implements ReplyEventReader {
         // Pings and unknown events.
         return NOTHING;
     }
+  }
+
+  /** A whole reply is checked at once, a stream event by event. */
+  omitted(message: unknown): readonly ReplyEvent[] {
+    this.#omissions.check(message, REPLY);
+    return this.#omissions.events();
   }
 
   begin(message: unknown): readonly ReplyEvent[] | undefined {
@@ -142,7 +163,7 @@ export class MessageReader implements ReplyEventReader {
       case "tool":
         return block.written
           ? NOTHING
-          : [{ is: "tool_arguments", index: block.index, text: JSON.stringify(block.input) }];
+          : [{ is: "tool_arguments", index: block.index, text: argumentsText(block.input) }];
       case "text":
         return block.citations.map((citation) => this.#citation(citation, block.start));
       default:
@@ -151,14 +172,15 @@ export class MessageReader implements ReplyEventReader {
   }
 
   /** A citation covers its whole block. */
-  #citation({ url, source, title, document_title }: WireCitation, start: number): ReplyEvent {
+  #citation({ url, source, title, document_title, cited_text }: WireCitation, start: number): ReplyEvent {
     const citation = {
       url: url ?? source ?? null,
       title: title ?? document_title ?? null,
       start,
       end: this.#textChars,
+      ...(cited_text ? { excerpt: cited_text } : {}),
     };
-    return { is: "citation", citation };
+    return { is: "citation", citation, path: "content[].citations[]" };
   }
 
   /** The finish event is emitted at the end of the stream only. */
@@ -167,8 +189,10 @@ export class MessageReader implements ReplyEventReader {
     if (!stop.success) return NOTHING;
     const { stop_reason, stop_details } = stop.data;
     if (stop_reason) this.#reason = FINISHES[stop_reason] ?? "stop";
-    if (stop_reason !== "refusal" || !stop_details?.explanation) return NOTHING;
-    return [{ is: "refusal", text: stop_details.explanation }];
+    if (!stop_details?.explanation) return NOTHING;
+    if (stop_reason === "refusal") return [{ is: "refusal", text: stop_details.explanation }];
+    this.#omissions.add("stop_details.explanation");
+    return NOTHING;
   }
 
   /** Some compatible servers omit block ends. */
@@ -176,6 +200,11 @@ export class MessageReader implements ReplyEventReader {
     const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
     return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
   }
+}
+
+/** Input that is not an object stays as it is. */
+function argumentsText(input: unknown): string {
+  return typeof input === "string" ? input : JSON.stringify(input);
 }
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);

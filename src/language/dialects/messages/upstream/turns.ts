@@ -85,7 +85,7 @@ class MessageList {
     const [first] = messages;
     if (first === undefined)
       throw fault("invalid_value", {
-        message: "messages has nothing to answer to: no turn has content.",
+        message: "messages must have at least one turn with content.",
         param: "messages",
       });
     const last = messages.at(-1);
@@ -98,7 +98,7 @@ class MessageList {
     if (unanswered === undefined) return;
     const [id, param] = unanswered;
     throw fault("invalid_value", {
-      message: `${param}: the tool call ${shortId(id)} has no result. Send its result right behind it.`,
+      message: `${param}: the tool call ${shortId(id)} has no result. Send its result directly after it.`,
       param,
     });
   }
@@ -109,7 +109,7 @@ const shortId = (id: string) => id.slice(0, ID_CHARS_SHOWN);
 
 function unmatchedResult(id: string, param: string): Fault {
   return fault("invalid_value", {
-    message: `${param}: ${shortId(id)} answers no open call of the assistant turn before it.`,
+    message: `${param}: ${shortId(id)} does not match an open tool call of the preceding assistant turn.`,
     param,
   });
 }
@@ -134,9 +134,8 @@ function textBlock(text: string, cache?: CacheBreakpoint): JsonObject[] {
 function partBlocks(part: Part, param: string): JsonObject[] {
   switch (part.is) {
     case "text":
-      return textBlock(part.text, part.cache);
     case "refusal":
-      return textBlock(part.text);
+      return textBlock(part.text, part.cache);
     case "image":
       return [withCacheControl(imageBlock(part.source, param), part.cache)];
     case "file":
@@ -144,7 +143,7 @@ function partBlocks(part: Part, param: string): JsonObject[] {
     case "reasoning":
       return isOwnReasoning(part) ? reasoningBlocks(part.detail) : [];
     case "audio":
-      throw fault("unsupported_parameter", { message: `${param}: the provider's API takes no audio.`, param });
+      throw fault("unsupported_parameter", { message: `${param}: the provider's API does not support audio.`, param });
     case "tool_call":
     case "tool_result":
       // Handled by the caller, which pairs calls with results.
@@ -161,7 +160,13 @@ function reasoningBlocks(detail: ReasoningDetail): JsonObject[] {
 }
 
 function callBlock(call: ToolCallPart, param: string): JsonObject {
-  return { type: "tool_use", id: encodeToolId(call.id), name: call.name, input: decodeCallArguments(call, param) };
+  const block = {
+    type: "tool_use",
+    id: encodeToolId(call.id),
+    name: call.name,
+    input: decodeCallArguments(call, param),
+  };
+  return withCacheControl(block, call.cache);
 }
 
 /** A breakpoint inside a result moves to the result: the API accepts none further in. */

@@ -1,6 +1,13 @@
 import { isJsonObject } from "../../../../kit/json.ts";
+import { areTokenCounts } from "../../../canon/token-counts.ts";
 import { isTokenCount } from "../../../canon/tokens.ts";
-import { IMPLAUSIBLE_TOKENS, sumTokens, type TokenCounts, type Usage } from "../../../canon/usage.ts";
+import {
+  IMPLAUSIBLE_TOKENS,
+  sumTokens,
+  type TokenCounts,
+  type Usage,
+  withReasoningUncounted,
+} from "../../../canon/usage.ts";
 import { PROMPT_ITERATION_TYPES, PROMPTS_MAX } from "../../extras.ts";
 import { WireUsage } from "../wire.ts";
 
@@ -22,6 +29,7 @@ const NO_USAGE: UsageFields = { input: undefined, output: undefined, read: 0, wr
 export class UsageAccumulator {
   #fields = NO_USAGE;
   #prompts: readonly unknown[] = [];
+  #isReasoningCounted = false;
 
   /** Undefined until any usage is reported. */
   add(value: unknown): Usage | undefined {
@@ -30,9 +38,11 @@ export class UsageAccumulator {
     this.#fields = mergeUsage(this.#fields, parsed.data);
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
+    if (parsed.data.output_tokens_details?.thinking_tokens != null) this.#isReasoningCounted = true;
     const tokens = toTokenCounts(this.#fields);
-    if (tokens === undefined || tokens === IMPLAUSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
-    return withPrompts(tokens, this.#prompts);
+    if (tokens === undefined || tokens === IMPLAUSIBLE_TOKENS) return tokens;
+    const usage = this.#prompts.length === 0 ? tokens : withPrompts(tokens, this.#prompts);
+    return usage === undefined || this.#isReasoningCounted ? usage : withReasoningUncounted(usage);
   }
 }
 
@@ -69,7 +79,7 @@ function toTokenCounts({ input, output, read, written, hourLong, thought }: Usag
 }
 
 function isPlausible(tokens: TokenCounts): boolean {
-  return Object.values(tokens).every(isTokenCount) && tokens.reasoningTokens <= tokens.outputTokens;
+  return areTokenCounts(tokens) && tokens.reasoningTokens <= tokens.outputTokens;
 }
 
 /** Adds compaction prompts to the totals. Prompts of the reply are listed only if they are complete. */

@@ -7,6 +7,7 @@ import { ResponseWriter } from "./stream.ts";
 /** Callers of `POST /responses`; `echo` is the part of the response object that repeats the request. */
 export function responsesClient(echo: JsonObject, visibility: SignatureVisibility = "shown"): ClientDialect {
   return {
+    places: new Set(["annotation_span"]),
     keepAlive: ": keep-alive\n\n",
     openWriter: (head, call) => new ResponseWriter(head, echo, visibility, call),
     render: (events, head, call, usage, cost) =>

@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 
 /** Some clients read the fields at the top level, others in `error`. */
@@ -7,9 +7,16 @@ export function errorFields(error: Omit<ErrorEnvelope["error"], "code"> & { read
   return { code, message, param, error: { ...error, param } };
 }
 
-/** The dialect has a closed list of failure codes. */
+export type FailedResponseError = {
+  readonly code: string;
+  readonly message: string;
+  readonly upstream?: ErrorEnvelope["error"]["upstream"];
+};
+
+/** Codes of the gateway that are also the dialect's; any other failure has the provider's own code, if it sent one. */
 const FAILURE_CODES: ReadonlySet<string> = new Set(["rate_limit_exceeded", "context_length_exceeded"]);
 
-export function failureCode(code: string): string {
-  return FAILURE_CODES.has(code) ? code : "server_error";
+export function failedResponseError({ code, message, upstream }: ErrorEnvelope["error"]): FailedResponseError {
+  const own = { code: FAILURE_CODES.has(code) ? code : (upstream?.code ?? "server_error"), message };
+  return upstream === undefined ? own : { ...own, upstream };
 }

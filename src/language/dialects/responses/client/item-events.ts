@@ -8,6 +8,7 @@ import {
   encodeSummary,
   type GrowingText,
   type ItemStatus,
+  type LateAnnotation,
   type MessageItem,
   type MessagePart,
   type OutputItem,
@@ -115,6 +116,18 @@ export class ItemEventEncoder {
       text += this.encode("response.output_text.annotation.added", { ...location, annotation_index, annotation });
     }
     return text;
+  }
+
+  /** An annotation of a part that is closed already: the final response has it, too. */
+  late({ itemIndex, contentIndex, annotationIndex, annotation }: LateAnnotation, list: readonly OutputItem[]): string {
+    const item = list[itemIndex];
+    if (item === undefined) return "";
+    const location = { ...itemLocation(item, itemIndex), content_index: contentIndex };
+    return this.encode("response.output_text.annotation.added", {
+      ...location,
+      annotation_index: annotationIndex,
+      annotation,
+    });
   }
 
   /** Closes the parts before `until`. */

@@ -14,7 +14,12 @@ function appendText(growing: GrowingText, text: string): void {
 }
 
 export type MessagePart =
-  | (GrowingText & { readonly is: "text"; readonly annotations: JsonObject[] })
+  | (GrowingText & {
+      readonly is: "text";
+      readonly annotations: JsonObject[];
+      /** Position in the text of the whole reply, in UTF-16 units. */
+      readonly start: number;
+    })
   | (GrowingText & { readonly is: "refusal" });
 
 /** An output item under construction; its list index is its `output_index`. */
@@ -63,6 +68,9 @@ export class OutputItems {
   readonly #core: string;
   /** By tool call index; undefined for a suppressed parallel call. */
   readonly #calls = new Map<number, ToolCallItem | undefined>();
+  #textChars = 0;
+  /** Annotations of closed items, which still need an event. */
+  readonly #late: LateAnnotation[] = [];
 
   constructor(rules: OutputRules) {
     this.#rules = rules;
@@ -73,7 +81,9 @@ export class OutputItems {
   add(event: ReplyEvent, from: number): void {
     switch (event.is) {
       case "text":
-        if (event.text !== "") appendText(this.#text(from), event.text);
+        if (event.text === "") return;
+        appendText(this.#text(from), event.text);
+        this.#textChars += event.text.length;
         return;
       case "refusal":
         if (event.text !== "") appendText(this.#refusal(from), event.text);
@@ -102,6 +112,7 @@ export class OutputItems {
       case "usage":
       case "finish":
       case "problem":
+      case "omitted":
       case "end":
         return;
     }
@@ -124,7 +135,7 @@ export class OutputItems {
     const { parts } = this.#message(from);
     const last = parts.at(-1);
     if (last?.is === "text") return last;
-    const part = { is: "text" as const, ...EMPTY_TEXT, annotations: [] };
+    const part = { is: "text" as const, ...EMPTY_TEXT, annotations: [], start: this.#textChars };
     parts.push(part);
     return part;
   }
@@ -188,16 +199,61 @@ export class OutputItems {
       encodeCallSignature(signature);
   }
 
+  /** A citation belongs to the part that it covers, or to the last one, which may be closed already. */
   #cite(citation: Citation, from: number): void {
-    const at = this.list.findLastIndex(({ is }) => is === "message");
-    // Some providers send citations after the message item is closed.
-    if (at >= 0 && at < from) return;
-    this.#text(from).annotations.push(annotation(citation));
+    const place = this.#citedPart(citation.start);
+    if (place === undefined) {
+      this.#text(from).annotations.push(annotation(citation, 0));
+      return;
+    }
+    const { part, itemIndex, contentIndex } = place;
+    const added = annotation(citation, part.start);
+    part.annotations.push(added);
+    const item = this.list[itemIndex];
+    const isClosed = itemIndex < from || (item?.is === "message" && contentIndex < item.parts.length - 1);
+    if (isClosed)
+      this.#late.push({ itemIndex, contentIndex, annotationIndex: part.annotations.length - 1, annotation: added });
+  }
+
+  #citedPart(start: number | null): CitedPart | undefined {
+    let last: CitedPart | undefined;
+    for (const [itemIndex, item] of this.list.entries()) {
+      if (item.is !== "message") continue;
+      for (const [contentIndex, part] of item.parts.entries())
+        if (part.is === "text" && (start === null || part.start <= start)) last = { part, itemIndex, contentIndex };
+    }
+    return last;
+  }
+
+  takeLate(): readonly LateAnnotation[] {
+    return this.#late.length === 0 ? NO_LATE_ANNOTATIONS : this.#late.splice(0);
   }
 }
 
-function annotation({ url, title, start, end }: Citation): JsonObject {
-  return { type: "url_citation", url: url ?? "", title: title ?? "", start_index: start ?? 0, end_index: end ?? 0 };
+type CitedPart = {
+  readonly part: Extract<MessagePart, { is: "text" }>;
+  readonly itemIndex: number;
+  readonly contentIndex: number;
+};
+
+export type LateAnnotation = {
+  readonly itemIndex: number;
+  readonly contentIndex: number;
+  readonly annotationIndex: number;
+  readonly annotation: JsonObject;
+};
+const NO_LATE_ANNOTATIONS: readonly LateAnnotation[] = [];
+
+/** Positions count from the start of the part. */
+function annotation({ url, title, start, end }: Citation, partStart: number): JsonObject {
+  const relative = (position: number | null) => Math.max(0, (position ?? partStart) - partStart);
+  return {
+    type: "url_citation",
+    url: url ?? "",
+    title: title ?? "",
+    start_index: relative(start),
+    end_index: relative(end),
+  };
 }
 
 export function encodeItem(item: OutputItem, status: ItemStatus, visibility: SignatureVisibility): JsonObject {

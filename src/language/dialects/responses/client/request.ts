@@ -7,7 +7,9 @@ import type { ConversationTurn } from "../../../canon/parts.ts";
 import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { offeredTools } from "../../offered-tools.ts";
+import { firstUnreadPath } from "../../unread-members.ts";
 import { fileReferencesIn, storedResourcesInTools } from "../../uploads.ts";
+import { READ_IN_SETTINGS } from "./read-shape.ts";
 import { decodeTools } from "./tools.ts";
 import { decodeItems, HISTORY_PATH, inputItems } from "./turns.ts";
 
@@ -19,7 +21,7 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY_PATH : `${pathOf(index)}${inside}`);
   const conversation = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt)
-    throw invalidValue("input", "it is required, and must have at least one item");
+    throw invalidValue("input", "is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: droppedTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
@@ -70,7 +72,7 @@ function extrasIn(expanded: JsonObject, callerPath: (field: string) => string) {
 function rejectConversation({ conversation }: ResponsesRequest): void {
   if (conversation === undefined || conversation === null) return;
   throw fault("unsupported_parameter", {
-    message: 'Field "conversation" is not offered: go on from a stored response with previous_response_id.',
+    message: 'Field "conversation" is not supported. Continue a stored response with previous_response_id.',
     param: "conversation",
   });
 }
@@ -193,6 +195,8 @@ function decodeSettings(request: ResponsesRequest): RequestSettings {
 /** Limits field names invented by callers, which errors and records repeat. */
 const NAME_CHARS_MAX = 200;
 
+const STRUCTURED_SETTINGS = ["tools", "tool_choice", "text", "stream_options"] as const;
+
 function nativeFields(request: ResponsesRequest): string[] {
   const native = Object.keys(request).filter(
     (field) => isSent(request[field]) && !READ_FIELDS.has(field) && !ADVISORY_FIELDS.has(field),
@@ -206,8 +210,10 @@ function nativeFields(request: ResponsesRequest): string[] {
     if (!isSent(value) || REASONING_READ.has(member)) continue;
     if (!REASONING_DEFAULTS[member]?.includes(value)) native.push(`reasoning.${member}`);
   }
-  for (const [member, value] of Object.entries(request.text ?? {}))
-    if (isSent(value) && member !== "format" && member !== "verbosity") native.push(`text.${member}`);
+  for (const name of STRUCTURED_SETTINGS) {
+    const unread = firstUnreadPath(request[name], READ_IN_SETTINGS[name], name);
+    if (unread !== undefined) native.push(unread);
+  }
   return native.map((name) => name.slice(0, NAME_CHARS_MAX));
 }
 

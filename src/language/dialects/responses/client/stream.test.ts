@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../../../../tests/support/gateway.ts";
 import { foldResponse, responseEvents } from "../../../../../tests/support/responses-fold.ts";
-import { envelopeOf, fault } from "../../../../contract/faults.ts";
+import { envelopeOf } from "../../../../contract/error-envelope.ts";
+import { fault } from "../../../../contract/faults.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
@@ -219,7 +220,7 @@ describe("the order of events", () => {
 
   test("RESP-02 citations are flat annotations of the text", () => {
     const citation = { url: "https://a.example/", title: "A", start: 0, end: 4 };
-    const told = tell([text("said"), { is: "citation", citation }, done("stop")]);
+    const told = tell([text("said"), { is: "citation", citation, path: "annotations[]" }, done("stop")]);
     const annotation = { type: "url_citation", url: "https://a.example/", title: "A", start_index: 0, end_index: 4 };
     expect(told.response.output[0].content[0].annotations).toEqual([annotation]);
     expect(told.events.find(({ type }) => type.endsWith("annotation.added"))).toMatchObject({
@@ -384,7 +385,7 @@ const said = fc.oneof(
   words.map((refused): ReplyEvent[] => [{ is: "refusal", text: refused }]),
   signature.map((sealed): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "encrypted", signature: sealed } }]),
   words.map((title): ReplyEvent[] => [
-    { is: "citation", citation: { url: "https://a.example/", title, start: null, end: null } },
+    { is: "citation", citation: { url: "https://a.example/", title, start: null, end: null }, path: "annotations[]" },
   ]),
 );
 /** A provider closes every block of its reasoning, or none. */

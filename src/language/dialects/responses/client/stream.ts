@@ -1,10 +1,10 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
-import { errorFields, failureCode } from "./errors.ts";
+import { errorFields, type FailedResponseError, failedResponseError } from "./errors.ts";
 import { ItemEventEncoder } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
 import { encodeItem, type ItemStatus, type OutputItem, OutputItems } from "./output-items.ts";
@@ -18,7 +18,7 @@ type ResponseOutcome = {
 type ResponseState = {
   readonly ended: ResponseOutcome;
   readonly usage: JsonObject | undefined;
-  readonly problem: { readonly code: string; readonly message: string } | null;
+  readonly problem: FailedResponseError | null;
 };
 
 const INITIAL_FIELDS = {
@@ -59,8 +59,9 @@ export class ResponseWriter implements ReplyWriter {
   write(event: ReplyEvent): string {
     this.#items.add(event, this.#openIndex);
     const { list } = this.#items;
-    if (this.#openIndex >= list.length) return "";
-    let text = this.#begin();
+    const late = this.#items.takeLate();
+    if (this.#openIndex >= list.length && late.length === 0) return "";
+    let text = this.#begin() + late.map((annotation) => this.#events.late(annotation, list)).join("");
     for (; this.#openIndex < list.length; this.#openIndex += 1) {
       const item = list[this.#openIndex];
       if (item === undefined) break;
@@ -92,13 +93,17 @@ export class ResponseWriter implements ReplyWriter {
       text += this.#events.grow(item, this.#openIndex);
       text += this.#events.close(item, this.#openIndex, this.#statusAt(this.#openIndex, ended));
     }
-    return text + this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#visibility) });
+    const reported = closing.omitted === undefined ? undefined : { svc_omitted: closing.omitted };
+    return (
+      text +
+      this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#visibility), ...reported })
+    );
   }
 
   fail({ error }: ErrorEnvelope): string {
     const begin = this.#begin();
     const errorEvent = this.#events.encode("error", errorFields(error));
-    const problem = { code: failureCode(error.code), message: error.message };
+    const problem = failedResponseError(error);
     this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
     return begin + errorEvent + this.#events.encode("response.failed", { response: this.#response(this.#visibility) });
   }

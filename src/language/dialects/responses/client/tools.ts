@@ -21,6 +21,9 @@ type DecodedTools = {
  */
 const OPTIONAL_TOOLS = /^(web_search|web_search_preview|image_generation)(_\d{4}_\d{2}_\d{2})?$/;
 
+/** Free text needs no mention, and a grammar goes into the description, where it is not enforced. */
+const FORMATS: ReadonlySet<string> = new Set(["text", "grammar"]);
+
 export function decodeTools({ tools, tool_choice }: ResponsesRequest): DecodedTools {
   const found: ToolDefinition[] = [];
   const native: string[] = [];
@@ -29,15 +32,28 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): DecodedTo
     if (isFunction(tool)) found.push(withNamespace(namespace, functionDefinition(tool)));
     else if (isCustom(tool)) {
       found.push(withNamespace(namespace, customDefinition(tool)));
-      if (tool.format?.type === "grammar") advisory.push(`${path}.format`);
+      if (tool.format != null) (FORMATS.has(tool.format.type) ? advisory : native).push(`${path}.format`);
     } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(path);
     else native.push(`${path}.type`);
   }
+  for (const [at, group] of (tools ?? []).entries())
+    if (isNamespace(group) && group.description) advisory.push(`tools.${at}.description`);
   const chosen = decodeChoice(tool_choice, found);
   if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
   // A required call needs a callable tool.
   if (!isSatisfiable(chosen)) native.push("tool_choice");
   return { ...chosen, native, advisory };
+}
+
+/** The echo of a translated request: tools that no provider received are not repeated. */
+export function withoutOmittedTools(echo: JsonObject): JsonObject {
+  const { tools } = echo;
+  if (!Array.isArray(tools) || !tools.some(isOmitted)) return echo;
+  return { ...echo, tools: tools.filter((tool) => !isOmitted(tool)) };
+}
+
+function isOmitted(tool: unknown): boolean {
+  return isJsonObject(tool) && typeof tool["type"] === "string" && OPTIONAL_TOOLS.test(tool["type"]);
 }
 
 /** Paths of the call's tools in the request. */

@@ -76,10 +76,7 @@ class ItemDecoder {
         this.#readReasoning(item, path);
         return;
       case "item_reference":
-        throw invalidValue(
-          path,
-          "it refers to an item that is not stored here; send the item, or previous_response_id",
-        );
+        throw invalidValue(path, "refers to an item that is not stored; send the item itself, or previous_response_id");
       case "message":
       case undefined:
       case null:
@@ -130,7 +127,7 @@ class ItemDecoder {
       return;
     }
     if (role !== "user" && parts.some(({ is }) => is !== "text"))
-      throw invalidValue(subPath(path, "content"), `a ${role} message takes text only`);
+      throw invalidValue(subPath(path, "content"), `must be text only in a ${role} message`);
     if (parts.length > 0) this.turns.push({ role, parts, partPaths });
   }
 
@@ -169,7 +166,7 @@ function parseItem(raw: JsonObject, path: string): KnownItem {
   const parsed = KnownItem.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalidValue(subPath(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
+  throw invalidValue(subPath(path, ...(issue?.path ?? []).map(String)), "is not an item of this dialect");
 }
 
 function calledFunction(item: CallItem): { name: string; argumentsText: string } {
@@ -188,7 +185,7 @@ function decodePart(part: KnownPart, path: string): Part {
       const { image_url, file_id } = part;
       const detail = imageDetail(part.detail);
       if (file_id) return { is: "image", source: { is: "uploaded", id: file_id }, ...detail };
-      if (!image_url) throw invalidValue(path, "it has no image: send image_url, an address or a data URL");
+      if (!image_url) throw invalidValue(path, "has no image: send image_url as a URL or a data URL");
       return { is: "image", source: inlineSource(image_url) ?? { is: "url", url: image_url }, ...detail };
     }
     case "input_file":
@@ -200,9 +197,9 @@ function fileSource(part: Extract<KnownPart, { type: "input_file" }>, path: stri
   const { file_id, file_data, file_url } = part;
   if (file_id) return { is: "uploaded", id: file_id };
   if (file_url) return { is: "url", url: file_url };
-  if (!file_data) throw invalidValue(path, "it has no file: send file_data as a data URL, file_url or file_id");
+  if (!file_data) throw invalidValue(path, "has no file: send file_data as a data URL, file_url or file_id");
   const inline = inlineSource(file_data);
-  if (inline === undefined) throw invalidValue(`${path}.file_data`, "it must be a data URL with its type, in base64");
+  if (inline === undefined) throw invalidValue(`${path}.file_data`, "must be a base64 data URL with a media type");
   return inline;
 }
 

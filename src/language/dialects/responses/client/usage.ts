@@ -8,7 +8,9 @@ export function encodeUsage(usage: Usage, cost: ReportedCost | undefined): JsonO
     input_tokens: usage.inputTokens,
     input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
     output_tokens: usage.outputTokens,
-    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    ...(usage.isReasoningUncounted === true
+      ? {}
+      : { output_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
     total_tokens: usage.inputTokens + usage.outputTokens,
     ...(cost === undefined ? {} : { cost: cost.cost, currency: cost.currency }),
   };

@@ -17,6 +17,7 @@ export type PassthroughResponsesFacts = {
   readonly provider: string;
   /** The provider returns encrypted reasoning on request. */
   readonly encryptsReasoning: boolean;
+  readonly neverReasons?: boolean;
   /** Absent: unchanged. */
   readonly effort?: Effort | undefined;
   /** Indexes in `tools` of server tools that this endpoint would bill separately. */
@@ -48,7 +49,8 @@ export function requestPatches(
     ...patchInput(patches, body.value, items, facts.provider),
     ...patchTools(patches, body, facts.droppedTools ?? []),
   ];
-  patchEffort(patches, body, facts.effort);
+  if (facts.neverReasons) dropped.push(...dropReasoning(patches, body));
+  else patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // Continuing a stored response requires its encrypted reasoning, and the provider stores nothing.
   if (echo["store"] === true && facts.encryptsReasoning && !include.includes(ENCRYPTED_REASONING))
@@ -70,7 +72,17 @@ function patchInput(
   const outgoing = outgoingItems(isWhole ? (own ?? []) : items, provider);
   if (!isWhole || outgoing.changed) patches.push({ key: "input", json: JSON.stringify(outgoing.items) });
   const before = isWhole ? 0 : items.length - (own?.length ?? 1);
-  return outgoing.dropped.map((at) => (at < before ? `history.${at}` : `input.${at - before}`));
+  return [...new Set(outgoing.dropped.map((at) => (at < before ? "previous_response_id" : "input[]")))];
+}
+
+/** A model that never reasons honours effort "none" and a summary request without the field, which its server rejects. */
+function dropReasoning(patches: MemberPatch[], body: ParsedBody): readonly string[] {
+  const { reasoning } = body.value;
+  if (!isJsonObject(reasoning)) return [];
+  patches.push({ key: "reasoning", json: null });
+  return Object.keys(reasoning).flatMap((key) =>
+    key === "effort" || reasoning[key] == null ? [] : [`reasoning.${key}`],
+  );
 }
 
 /** Sets the effort in `reasoning`. */
@@ -88,7 +100,7 @@ function patchTools(patches: MemberPatch[], body: ParsedBody, droppedTools: read
   const remaining = tools.filter((_, at) => !droppedTools.includes(at));
   patches.push({ key: "tools", json: remaining.length === 0 ? null : JSON.stringify(remaining) });
   if (remaining.length === 0) patches.push({ key: "tool_choice", json: null });
-  return droppedTools.map((at) => `tools.${at}`);
+  return ["tools[]"];
 }
 
 function isReference(item: unknown): boolean {
@@ -152,7 +164,7 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
   if (typeof encrypted === "string" && decrypted === undefined)
     throw invalidValue(
       `input.${at}.encrypted_content`,
-      "another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider",
+      "another provider created it, and only that provider can decrypt it. Omit the item, or use a model of that provider",
     );
   const rewritten = decrypted === encrypted ? item : { ...item, encrypted_content: decrypted };
   // The provider would look up an unknown id.

@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import {
   isJsonObject,
   type JsonObject,
@@ -13,7 +13,7 @@ import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import { type ExtraUses, extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { errorFields, failureCode } from "../client/errors.ts";
+import { errorFields, failedResponseError } from "../client/errors.ts";
 import { decodeStreamProblem } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 import { memberText, ownedResponse, prefixEncryptedContent, type ResponseOwnership, usagePatch } from "./reply.ts";
@@ -162,7 +162,7 @@ export class PassthroughResponsesStream implements ReplyStream {
     // A client that received only keep-alives gets the initial events before the failure.
     const begin = this.#hasSentEvent ? "" : this.#begin();
     const errorEvent = this.#encodeEvent("error", JSON.stringify(errorFields(error)).slice(1, -1));
-    const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
+    const response = this.#failedResponse(failedResponseError(error));
     this.#finalJson = response;
     return begin + errorEvent + this.#encodeEvent("response.failed", `"response":${response}`);
   }

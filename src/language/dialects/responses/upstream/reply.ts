@@ -6,7 +6,5 @@ import { ResponseReader } from "./stream.ts";
 /** Decoded like a stream whose items open complete; undefined if it is not a reply. */
 export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
   const body = parseJsonObject(bytes);
-  return "problem" in body
-    ? undefined
-    : new ResponseReader(context?.facts.reasoningEncryptedBy ?? null).end(body.value, "completed");
+  return "problem" in body ? undefined : new ResponseReader(context).whole(body.value);
 }

@@ -114,7 +114,7 @@ const OUTPUT_TOKENS_MIN = 16;
 export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undefined {
   const { model } = facts;
   const parameter = call.parameters.find((row) => FIELDS[row] === "400");
-  if (parameter !== undefined) return unsupported(parameter, `${model} does not take the parameter ${parameter}`);
+  if (parameter !== undefined) return unsupported(parameter, `${model} does not support the parameter ${parameter}`);
   const { maxOutputTokens } = call;
   if (maxOutputTokens !== undefined && maxOutputTokens < OUTPUT_TOKENS_MIN)
     return fault("invalid_value", {
@@ -123,7 +123,7 @@ export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undef
     });
   const sampled = samplingWhileReasoning(call, facts);
   if (sampled !== undefined)
-    return unsupported(sampled, `${model} takes no ${sampled} while it thinks: leave one of the two out`);
+    return unsupported(sampled, `${model} does not support ${sampled} with reasoning: omit one of them`);
   return audioError(call);
 }
 
@@ -137,7 +137,7 @@ function samplingWhileReasoning({ reasoning, temperature, topP }: Call, { sampli
 function audioError({ turns }: Call): Fault | undefined {
   for (const [index, { parts }] of turns.entries()) {
     const at = parts.findIndex(({ is }) => is === "audio");
-    if (at >= 0) return unsupported(`messages.${index}.content.${at}`, "The provider's API takes no audio");
+    if (at >= 0) return unsupported(`messages.${index}.content.${at}`, "The provider's API does not support audio");
   }
   return undefined;
 }

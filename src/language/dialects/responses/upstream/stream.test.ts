@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { CHAT_CALL, CHAT_FACTS } from "../../../../../tests/support/chat.ts";
 import { responseJson } from "../../../../../tests/support/responses-native.ts";
 import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/support/responses-script.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { ResponseReader } from "./stream.ts";
 
+const ENCRYPTED_BY_ACME = { call: CHAT_CALL, facts: { ...CHAT_FACTS, reasoningEncryptedBy: "acme" } };
+
 /** What a reader says of these events; undefined stands for one that it could not read. */
 function read(events: readonly JsonObject[]): (ReplyEvent | undefined)[] {
-  const reader = new ResponseReader("acme");
+  const reader = new ResponseReader(ENCRYPTED_BY_ACME);
   return events.flatMap((event): (ReplyEvent | undefined)[] => [
     ...(reader.read({ event: null, data: JSON.stringify(event) }) ?? [undefined]),
   ]);
@@ -54,7 +57,7 @@ describe("compatible servers that deviate", () => {
   });
 
   test("event names instead of types, and empty lists at the end", () => {
-    const reader = new ResponseReader(null);
+    const reader = new ResponseReader();
     const data = JSON.stringify({ output_index: 0, content_index: 0, delta: "Hi" });
     expect(reader.read({ event: "response.output_text.delta", data })).toEqual([{ is: "text", text: "Hi" }]);
     const over = JSON.stringify({ response: responseJson({ output: [] }) });
@@ -81,7 +84,7 @@ test("citations have offsets in the whole text and are emitted once", () => {
   const items = [wordsOf("Hello."), wordsOf("There.", { annotations: [source, { type: "file_citation" }] })];
   const events = read([...items.flatMap((item, at) => itemEvents(item, at, 2)), end({ output: items })]);
   const citation = { url: "https://a.example", title: "A", start: 7, end: 9 };
-  expect(events.filter((event) => event?.is === "citation")).toEqual([{ is: "citation", citation }]);
+  expect(events.filter((event) => event?.is === "citation")).toMatchObject([{ is: "citation", citation }]);
 });
 
 describe("the end of a reply", () => {
@@ -103,8 +106,8 @@ describe("the end of a reply", () => {
     for (const response of [{}, null, responseJson({ status: "failed" }), responseJson({ status: "in_progress" })])
       expect(problem({ type: "response.completed", response })).toBeUndefined();
     expect(problem({ type: "response.completed", response: responseJson({ output: null }) })).toBeUndefined();
-    expect(new ResponseReader(null).read({ event: null, data: "[DONE]" })).toBeUndefined();
-    expect(new ResponseReader(null).read({ event: null, data: "{}" })).toBeUndefined();
+    expect(new ResponseReader().read({ event: null, data: "[DONE]" })).toBeUndefined();
+    expect(new ResponseReader().read({ event: null, data: "{}" })).toBeUndefined();
   });
 
   test("why it is incomplete, also if only the response states it", () => {

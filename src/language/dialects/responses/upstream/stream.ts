@@ -1,11 +1,15 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
+import { OmissionLog } from "../../reply-members.ts";
+import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { providerSignature } from "../reasoning-signatures.ts";
 import { decodeStreamProblem } from "./errors.ts";
+import { EVENT, REPLY } from "./members.ts";
 import { decodeUsage } from "./usage.ts";
 
 const NOTHING: readonly ReplyEvent[] = [];
+const UNCHECKED_EVENTS: ReadonlySet<unknown> = new Set(["error", "response.failed", "response.cancelled", null]);
 const BETWEEN_PARTS = "\n\n";
 
 /** Text offset of each part, for parts that were streamed. */
@@ -27,18 +31,28 @@ export class ResponseReader implements ReplyEventReader {
   readonly #items = new Map<unknown, OpenItem>();
   #hasBegun = false;
   #opened = 0;
+  readonly #openedTypes = new Map<unknown, number>();
   #calls = 0;
   readonly #calledAt = new Set<unknown>();
   #textChars = 0;
+  readonly #omissions: OmissionLog;
 
-  constructor(provider: string | null) {
-    this.#provider = provider;
+  constructor(context?: ReplyContext) {
+    this.#provider = context?.facts.reasoningEncryptedBy ?? null;
+    this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
   read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
     const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
-    const { type = event, output_index: at, item, response, delta } = body;
+    const { type = event } = body;
+    if (!UNCHECKED_EVENTS.has(type)) this.#omissions.check(body["type"] === type ? body : { ...body, type }, EVENT);
+    const events = this.#readEvent(type, body);
+    return events === undefined ? undefined : [...this.#omissions.events(), ...events];
+  }
+
+  #readEvent(type: unknown, body: JsonObject): readonly ReplyEvent[] | undefined {
+    const { output_index: at, item, response, delta } = body;
     switch (type) {
       case "response.output_text.delta":
         return this.#addText("text", this.#message(at), body["content_index"], delta);
@@ -88,6 +102,7 @@ export class ResponseReader implements ReplyEventReader {
     if (!isJsonObject(item)) return undefined;
     this.#opened += 1;
     const { type } = item;
+    this.#openedTypes.set(type, (this.#openedTypes.get(type) ?? 0) + 1);
     if (type !== "function_call") {
       this.#items.set(at, newItem(type));
       return NOTHING;
@@ -123,6 +138,7 @@ export class ResponseReader implements ReplyEventReader {
 
   #forgotten<Forgotten extends OpenItem>(at: unknown, item: Forgotten): Forgotten {
     this.#opened += 1;
+    this.#openedTypes.set(item.is, (this.#openedTypes.get(item.is) ?? 0) + 1);
     this.#items.set(at, item);
     return item;
   }
@@ -132,7 +148,11 @@ export class ResponseReader implements ReplyEventReader {
     const item = known?.is === "reasoning" ? known : this.#forgotten(at, newReasoning());
     const piece = textIn(value);
     item.from ??= from;
-    if (piece === "" || item.from !== from) return NOTHING;
+    if (piece === "") return NOTHING;
+    if (item.from !== from) {
+      this.#omissions.add(`output[].${from}`);
+      return NOTHING;
+    }
     const text = item.text === "" || item.part === part ? piece : BETWEEN_PARTS + piece;
     item.part = part;
     item.text += text;
@@ -171,7 +191,7 @@ export class ResponseReader implements ReplyEventReader {
         return this.#closeThoughts(item, whole);
       case "function_call":
         if (item.written) return NOTHING;
-        return [{ is: "tool_arguments", index: item.index, text: textIn(whole["arguments"]) || "{}" }];
+        return [{ is: "tool_arguments", index: item.index, text: argumentsText(whole["arguments"]) }];
       default:
         return NOTHING;
     }
@@ -193,13 +213,25 @@ export class ResponseReader implements ReplyEventReader {
   }
 
   #closeThoughts(item: OpenReasoning, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
-    const unstreamed = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
+    const [summaryText, contentText] = [joinTexts(summary), joinTexts(content)];
+    if (summaryText !== "" && contentText !== "") this.#omissions.add("output[].content");
+    const unstreamed = item.text === "" ? summaryText || contentText : "";
     const text = item.text + unstreamed;
     const encrypted = textIn(encrypted_content);
+    if (this.#provider === null && encrypted !== "") this.#omissions.add("output[].encrypted_content");
     const signature = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
     const emitted: ReplyEvent[] = unstreamed === "" ? [] : [{ is: "reasoning", text: unstreamed }];
     if (text !== "") return [...emitted, { is: "reasoning_detail", detail: { is: "readable", text, signature } }];
     return signature === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "encrypted", signature } }];
+  }
+
+  /** A whole response is checked at once, a stream event by event. */
+  whole(response: JsonObject): readonly ReplyEvent[] | undefined {
+    this.#omissions.check(response, REPLY);
+    const events = this.end(response, "completed");
+    return events === undefined
+      ? undefined
+      : [...events.slice(0, -1), ...this.#omissions.events(), ...events.slice(-1)];
   }
 
   /** Undefined if the final event has no valid response. */
@@ -228,9 +260,19 @@ export class ResponseReader implements ReplyEventReader {
   #unstreamed(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
     const entries = [...output.entries()];
     if (this.#opened === 0) return entries;
+    // Items are not matched by id or position, so a message that was not streamed cannot be told from one that was.
+    for (const [type, count] of countTypes(output))
+      if (type !== "function_call" && count > (this.#openedTypes.get(type) ?? 0))
+        this.#omissions.add("output[]", { isContent: true });
     const calls = entries.filter(([, item]) => isCall(item));
     return calls.length > this.#calls ? calls.filter(([at]) => !this.#calledAt.has(at)) : [];
   }
+}
+
+function countTypes(output: readonly unknown[]): ReadonlyMap<unknown, number> {
+  const counts = new Map<unknown, number>();
+  for (const { type } of objectsIn(output)) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
 }
 
 function isCall(item: unknown): boolean {
@@ -268,11 +310,16 @@ function citationIn(annotation: unknown, start: number): readonly ReplyEvent[] {
     start: offsetIn(start_index, start),
     end: offsetIn(end_index, start),
   };
-  return [{ is: "citation", citation }];
+  return [{ is: "citation", citation, path: "output[].content[].annotations[]" }];
 }
 
 function offsetIn(value: unknown, start: number): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? start + value : null;
+}
+
+/** A call without arguments has an empty object; anything but text is kept as JSON. */
+function argumentsText(value: unknown): string {
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : textIn(value) || "{}";
 }
 
 function joinTexts(parts: unknown): string {

@@ -29,7 +29,7 @@ export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts):
   if (instructions.length > 0) return { instructions: instructions.map(({ text }) => text).join("\n\n"), input };
   if (input.length === 0)
     throw fault("invalid_value", {
-      message: "messages has nothing to answer to: no turn has content.",
+      message: "messages must have at least one turn with content.",
       param: "messages",
     });
   return { input };
@@ -170,7 +170,7 @@ function userPart(part: Part, param: string): JsonObject[] {
 
 function textOnlyError(param: string) {
   return fault("invalid_value", {
-    message: `${param}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
+    message: `${param}: the provider's API supports text only in this turn. Send it in a user turn.`,
     param,
   });
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isTokenCount } from "../../../canon/tokens.ts";
-import { IMPLAUSIBLE_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
+import { areTokenCounts } from "../../../canon/token-counts.ts";
+import { IMPLAUSIBLE_TOKENS, type TokenCounts, withReasoningUncounted } from "../../../canon/usage.ts";
 
 const count = z.number().nullish();
 
@@ -31,11 +31,12 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  if (!isPlausible(usage)) return IMPLAUSIBLE_TOKENS;
+  return output_tokens_details?.reasoning_tokens == null ? withReasoningUncounted(usage) : usage;
 }
 
 function isPlausible(usage: TokenCounts): boolean {
-  if (!Object.values(usage).every(isTokenCount)) return false;
+  if (!areTokenCounts(usage)) return false;
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return cachedTokens + cacheWriteTokens <= inputTokens && reasoningTokens <= outputTokens;
 }
