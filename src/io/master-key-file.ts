@@ -88,5 +88,5 @@ export class MasterKeyFile {
 function bytesOf(file: string, text: string): Buffer {
   const bytes = parseMasterKey(text);
   if (bytes !== undefined) return bytes;
-  throw new MasterKeyFileError(`${file} holds no master key: write 32 bytes in base64 or hex into it`);
+  throw new MasterKeyFileError(`${file} does not contain a master key: must be 32 bytes in base64 or hex to it`);
 }

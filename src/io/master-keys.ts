@@ -76,9 +76,11 @@ export class MasterKeys {
       if (dataKey !== undefined) return dataKey;
     }
     const why =
-      candidates.length === 0 ? `it is wrapped by ${masterKey}` : "it was changed, or is wrapped by another one";
+      candidates.length === 0
+        ? `it is wrapped by ${masterKey}`
+        : "it was modified, or is wrapped by another master key";
     throw new VaultError(
-      `the data key of workspace ${workspaceId} does not open with the master keys of this gateway (${all.map(({ id }) => id).join(", ")}): ${why}. To go on, set GATEWAY_MASTER_KEY, or DATA_DIR/master-key, to the one the store was made with, or add that one to GATEWAY_MASTER_KEY_PREVIOUS`,
+      `the data key of workspace ${workspaceId} cannot be decrypted with the master keys of this gateway (${all.map(({ id }) => id).join(", ")}): ${why}. Set GATEWAY_MASTER_KEY, or DATA_DIR/master-key, to the key that the store was created with, or add that key to GATEWAY_MASTER_KEY_PREVIOUS`,
     );
   }
 }

@@ -55,7 +55,9 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
     async open(slot, sealed) {
       const text = unseal(await keyOf(slot.workspaceId), sealed, associatedDataOf(slot));
       if (text === undefined)
-        throw new VaultError(`${slot.column} of ${slot.row} does not open: it was changed, or belongs elsewhere`);
+        throw new VaultError(
+          `${slot.column} of ${slot.row} cannot be decrypted: it was modified, or belongs to another row`,
+        );
       return text.toString("utf8");
     },
     async pendingKeysStored() {

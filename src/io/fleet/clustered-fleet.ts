@@ -311,14 +311,14 @@ export class ClusteredFleet implements Fleet {
 
 function lockUnavailable(): Fault {
   return fault("service_unavailable", {
-    message: "Another change is being made, or the shared state does not answer. Try again shortly.",
+    message: "Another change is in progress, or Redis does not respond. Try again shortly.",
     headers: { "retry-after": "2" },
   });
 }
 
 function changesNotLoaded(): Fault {
   return fault("service_unavailable", {
-    message: "Something was changed, and it cannot be loaded at the moment. Try again shortly.",
+    message: "A recent change cannot be loaded at the moment. Try again shortly.",
     headers: { "retry-after": "2" },
   });
 }

@@ -78,7 +78,7 @@ class InstancesBehind extends Error {
   readonly instanceIds: readonly string[];
 
   constructor(instanceIds: readonly string[]) {
-    super("another instance is behind with its books");
+    super("the journal of another instance is not ingested yet");
     this.instanceIds = instanceIds;
   }
 }

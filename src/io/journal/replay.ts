@@ -95,7 +95,7 @@ export async function replayDeadLetters(
   for (const line of lines.filter((text) => text !== "")) {
     const text = textIn(line);
     const recordJson = recordIn(text);
-    if (recordJson === undefined) unreadable.push({ text, why: "it is not the record of a request" });
+    if (recordJson === undefined) unreadable.push({ text, why: "it is not a request record" });
     else records.push(recordJson);
   }
   const rejected = await ingest.ingestTexts(records);

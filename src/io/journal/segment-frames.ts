@@ -18,7 +18,7 @@ const FIRST_CAPACITY = 256 * 1024;
 
 class FrameTooLarge extends Error {
   constructor(length: number) {
-    super(`a journal entry of ${length} bytes is over the limit of ${FRAME_MAX_BYTES}`);
+    super(`a journal entry of ${length} bytes exceeds the limit of ${FRAME_MAX_BYTES}`);
     this.name = "FrameTooLarge";
   }
 }

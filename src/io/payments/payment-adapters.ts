@@ -22,7 +22,7 @@ export function openPaymentAdapters(
   const adapters = new Map<string, PaymentAdapter>();
   for (const [name, adapterSecrets] of secrets) {
     if (adapterSecrets.length === 0 || adapterSecrets.some((secret) => secret.length < PAYMENT_SECRET_CHARS_MIN))
-      throw new RangeError(`the payment adapter ${name} has no secret that could prove anything`);
+      throw new RangeError(`the payment adapter ${name} has no signing secret`);
     adapters.set(name, FACTORIES[name]({ secrets: adapterSecrets, toleranceMs }));
   }
   return adapters;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PAYMENT_ADAPTERS, PAYMENT_SECRET_CHARS_MIN, type PaymentAdapterName } from "./payment-adapters.ts";
 
-const SECRETS_FORM = `write secrets of at least ${PAYMENT_SECRET_CHARS_MIN} characters, separated by commas`;
+const SECRETS_FORM = `must be secrets of at least ${PAYMENT_SECRET_CHARS_MIN} characters, separated by commas`;
 
 const parseList = (text: string) => text.split(",").map((item) => item.trim());
 
@@ -14,9 +14,9 @@ export const paymentSecrets = z
 export const paymentAdapters: z.ZodType<readonly PaymentAdapterName[]> = z
   .string()
   .transform(parseList)
-  .pipe(z.array(z.enum(PAYMENT_ADAPTERS, { error: `write one or more of ${PAYMENT_ADAPTERS.join(", ")}` })));
+  .pipe(z.array(z.enum(PAYMENT_ADAPTERS, { error: `must be one or more of ${PAYMENT_ADAPTERS.join(", ")}` })));
 
-const PAGE_FORM = "write an https address with {order} in it";
+const PAGE_FORM = "must be an https URL with {order} in it";
 
 /** People are redirected there, so it must be an HTTP URL, and it must name the order. */
 export const paymentPage: z.ZodType<string | null> = z

@@ -37,11 +37,14 @@ export function signedWebhook(keys: SignatureKeys): PaymentAdapter {
       const value = tryParseJson(webhook.body);
       const kind = WebhookType.safeParse(value);
       if (kind.success && !Object.hasOwn(EVENT_KINDS, kind.data.type))
-        return { is: "ignored", reason: "It is about nothing that moves money." };
+        return { is: "ignored", reason: "The event does not move money." };
       const message = WebhookMessage.safeParse(value);
       const nanos = message.success ? parseNanos(message.data.amount) : undefined;
       if (!message.success || nanos === undefined || nanos <= 0n)
-        return { is: "unreadable", reason: "Send id, type, order, amount and currency; see the guide on wallets." };
+        return {
+          is: "unreadable",
+          reason: "The message must have id, type, order, amount and currency; see the guide on wallets.",
+        };
       const { id, type, order, payment, currency } = message.data;
       const event: PaymentEvent = {
         id,

@@ -55,18 +55,18 @@ export function stripe(keys: SignatureKeys): PaymentAdapter {
 }
 
 function unpayableReason({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">): string | undefined {
-  if (!HUNDREDTHS.has(currency)) return `amounts in ${currency} cannot be paid through this adapter`;
-  return nanos % NANOS_PER_HUNDREDTH === 0n ? undefined : "write an amount with at most two places";
+  if (!HUNDREDTHS.has(currency)) return `must be a supported currency: this adapter does not support ${currency}`;
+  return nanos % NANOS_PER_HUNDREDTH === 0n ? undefined : "must be an amount with at most two decimal places";
 }
 
 function parseStripeWebhook(webhook: PaymentWebhook, keys: SignatureKeys): PaymentWebhookResult {
   const problem = signatureProblem(HEADER, webhook, keys);
   if (problem !== undefined) return { is: "refused", reason: problem };
   const event = Event.safeParse(tryParseJson(webhook.body));
-  if (!event.success) return { is: "unreadable", reason: "The message is no event." };
+  if (!event.success) return { is: "unreadable", reason: "The message is not an event." };
   const { id, type, data } = event.data;
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
-  if (read === undefined) return ignored("It is about nothing that moves money here.");
+  if (read === undefined) return ignored("The event does not move money.");
   return read(id, data.object);
 }
 
@@ -83,9 +83,9 @@ function readSession(id: string, object: unknown): PaymentWebhookResult {
   const session = Session.safeParse(object).data;
   if (session === undefined) return unreadable();
   const { payment_status, client_reference_id, metadata, payment_intent, amount_total, currency } = session;
-  if (payment_status !== "paid") return ignored("It is not paid yet.");
+  if (payment_status !== "paid") return ignored("The payment is not completed yet.");
   const orderId = orderIdIn(client_reference_id, metadata?.["order"]);
-  if (orderId === undefined) return ignored("It names no order.");
+  if (orderId === undefined) return ignored("The event has no order.");
   if (typeof amount_total !== "number" || typeof currency !== "string") return unreadable();
   const order = { by: "id", id: orderId } as const;
   return paid(id, order, payment_intent ?? null, { minor: amount_total, currency });
@@ -95,7 +95,7 @@ function readIntent(id: string, object: unknown): PaymentWebhookResult {
   const intent = Intent.safeParse(object).data;
   if (intent === undefined) return unreadable();
   const orderId = orderIdIn(intent.metadata?.["order"]);
-  if (orderId === undefined) return ignored("It names no order.");
+  if (orderId === undefined) return ignored("The event has no order.");
   const amount = { minor: intent.amount_received, currency: intent.currency };
   return paid(id, { by: "id", id: orderId }, intent.id, amount);
 }
@@ -119,7 +119,7 @@ function readRefund(id: string, object: unknown): PaymentWebhookResult {
   const charge = Charge.safeParse(object).data;
   if (charge === undefined) return unreadable();
   const { payment_intent: paymentId, amount_refunded: minor, currency } = charge;
-  if (typeof paymentId !== "string") return ignored("It names no payment.");
+  if (typeof paymentId !== "string") return ignored("The event has no payment.");
   const order = { by: "payment", id: paymentId } as const;
   const base = { id, kind: "refunded", order, paymentId, disputeId: null } as const;
   return readAmount({ minor, currency }, { ...base, amountScope: "cumulative" });
@@ -130,8 +130,8 @@ function readDispute(id: string, object: unknown, funds: "taken" | "by status"):
   const dispute = Dispute.safeParse(object).data;
   if (dispute === undefined) return unreadable();
   const { id: disputeId, status, payment_intent: paymentId, amount: minor, currency } = dispute;
-  if (typeof paymentId !== "string") return ignored("It names no payment.");
-  if (funds !== "taken" && !FUNDS_TAKEN.has(status)) return ignored("No bank has taken the money.");
+  if (typeof paymentId !== "string") return ignored("The event has no payment.");
+  if (funds !== "taken" && !FUNDS_TAKEN.has(status)) return ignored("No bank transfer has been received.");
   const order = { by: "payment", id: paymentId } as const;
   const base = { id, kind: "disputed", order, paymentId, disputeId } as const;
   return readAmount({ minor, currency }, { ...base, amountScope: "event" });
@@ -139,12 +139,12 @@ function readDispute(id: string, object: unknown, funds: "taken" | "by status"):
 
 function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): PaymentWebhookResult {
   const currency = amount.currency.toUpperCase();
-  if (!HUNDREDTHS.has(currency)) return { is: "unreadable", reason: `Amounts in ${currency} are not read here.` };
+  if (!HUNDREDTHS.has(currency)) return { is: "unreadable", reason: `Amounts in ${currency} are not supported.` };
   return { is: "event", event: { ...event, currency, nanos: BigInt(amount.minor) * NANOS_PER_HUNDREDTH } };
 }
 
 const ignored = (reason: string): PaymentWebhookResult => ({ is: "ignored", reason });
 const unreadable = (): PaymentWebhookResult => ({
   is: "unreadable",
-  reason: "The message has not the fields of its kind.",
+  reason: "The event does not have the fields of its type.",
 });

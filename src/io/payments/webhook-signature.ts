@@ -20,7 +20,7 @@ export function signatureProblem(headerName: string, webhook: PaymentWebhook, ke
   const times = parts.filter(([name]) => name === "t").map(([, value]) => value ?? "");
   const signatures = parts.filter(([name]) => name === "v1").map(([, value]) => value ?? "");
   const [time = ""] = times;
-  if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return `The ${headerName} header has no time.`;
+  if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return `The ${headerName} header has no timestamp.`;
   const candidates = signatures.filter((signature) => SIGNATURE.test(signature)).slice(0, SIGNATURES_MAX);
   const expected = keys.secrets.map((secret) =>
     createHmac("sha256", secret).update(`${time}.`).update(webhook.body).digest(),
@@ -29,7 +29,7 @@ export function signatureProblem(headerName: string, webhook: PaymentWebhook, ke
   let isValid = false;
   for (const candidate of candidates)
     for (const digest of expected) isValid = timingSafeEqual(Buffer.from(candidate, "hex"), digest) || isValid;
-  if (!isValid) return "The signature of the message does not fit.";
+  if (!isValid) return "The signature of the message is wrong.";
   const ageMs = Math.abs(webhook.nowMs - Number(time) * 1000);
-  return ageMs <= keys.toleranceMs ? undefined : "The message was signed too long ago, or in the future.";
+  return ageMs <= keys.toleranceMs ? undefined : "The timestamp of the signature is too old, or in the future.";
 }

@@ -55,7 +55,7 @@ export function memoryState(clock: Clock, { keyUsesMax = KEY_USES_MAX }: MemoryS
 
 /** Free credit only, never what a hold needs. */
 function withdrawable(wallet: WalletState, { nanos, isAllOrNothing, reserveNanos }: Withdrawal): bigint {
-  if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
+  if (nanos < 0n) throw new RangeError(`a debit of ${nanos} would create money`);
   const free = wallet.balanceNanos - wallet.heldNanos - reserveNanos;
   if (free <= 0n || (isAllOrNothing && free < nanos)) return 0n;
   return minNanos(free, nanos);

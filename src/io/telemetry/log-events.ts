@@ -25,26 +25,30 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["reason"],
     "Check GATEWAY_SMTP_URL and the mail server; send the invitation or reset again.",
   ),
+  "alerts: delivery abandoned": warn(
+    ["workspace", "channel", "delivery"],
+    "Check the webhook or mail server of the workspace, then `gateway alert test`.",
+  ),
   "alerts: delivery attempt failed": warn(
     ["err", "delivery"],
     "Check the store; the delivery is retried with a backoff.",
   ),
-  "alerts: delivery given up": warn(
-    ["workspace", "channel", "delivery"],
-    "Check the webhook or mail server of the workspace, then `gateway alert test`.",
-  ),
   "alerts: evaluation failed, will be retried": warn(
     ["err", "workspace"],
-    "Check the store; if it stays, look at the alert rules of this workspace.",
+    "Check the store; if it keeps failing, check the alert rules of this workspace.",
   ),
   "alerts: run failed, will be retried": warn(["err"], "Check the store; no alert is lost."),
-  "auth-library: error": warn(["said"], "Read the field `said`; report it if sign-ins fail."),
-  "auth-library: request failed": warn(["err"], "Check the store; the affected person can try again."),
+  "auth-library: error": warn(["detail"], "Read the field `detail`; report it if sign-ins fail."),
+  "auth-library: request failed": warn(["err"], "Check the store; the affected user can try again."),
   "captures: item not stored": warn(
     ["requestId", "window", "err"],
     "Check the store and the limits of the capture window; the request itself was served.",
   ),
   "captures: sweep of expired items failed": warn(["err"], "Check the store; the next sweep retries."),
+  "catalogue: parameter rejected by the provider": warn(
+    ["endpoint", "provider", "parameter"],
+    "Correct `features` or `supported_params` of the endpoint in the catalogue; the requests went to other endpoints.",
+  ),
   "edge: request failed": error(
     ["requestId", "code", "status", "detail", "message"],
     "Read `code` and `detail`; an `internal_error` is a bug of the gateway, please report it with the request id.",
@@ -89,7 +93,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "journal: write failed, paid work is refused": error(
     ["err"],
-    "Free space on the disk of DATA_DIR or repair it; the gateway recovers by itself.",
+    "Free space on the disk of DATA_DIR or repair it; the gateway recovers automatically.",
   ),
   "ledger: lookup of uncertain transactions failed": warn(
     ["err"],
@@ -152,7 +156,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "peer-link: rejected connection without a valid instance key": warn(
     [],
-    "Check who connects to GATEWAY_PEER_PORT; allow only instances of this gateway.",
+    "Find the client that connects to GATEWAY_PEER_PORT; allow only instances of this gateway.",
   ),
   "prober: endpoint failed its proof": warn(
     ["endpoint", "surface", "failures", "reason"],
@@ -226,14 +230,17 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["error"],
     "Check the permissions of the database user.",
   ),
-  "responses: begin mark not stored": warn(["err", "requestId"], "Check the store; a crash may run this job again."),
   "responses: check for cancelled jobs failed": warn(["err"], "Check the store; the check is repeated."),
   "responses: check for orphaned jobs failed": warn(["err"], "Check the store and Redis; the check is repeated."),
-  "responses: claim of the end failed": warn(
+  "responses: completion claim failed": warn(
     ["err", "requestId"],
-    "Check the store; the end is retried until the hold expires.",
+    "Check the store; it is retried until the hold expires.",
   ),
-  "responses: end not stored": warn(["err", "requestId"], "Check the store; the end is retried."),
+  "responses: completion claim not released": warn(
+    ["err", "requestId"],
+    "Check the store; another instance may end the job later.",
+  ),
+  "responses: completion not stored": warn(["err", "requestId"], "Check the store; it is retried."),
   "responses: events not stored": warn(
     ["err", "requestId"],
     "Check the store; followers of this response may miss events.",
@@ -251,20 +258,17 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["requestId", "refusal"],
     "Raise GATEWAY_RESPONSES_MAX_BYTES, free disk space, or delete stored responses.",
   ),
-  "responses: refused job could not be ended": warn(
+  "responses: refused job not closed": warn(
     ["err", "requestId"],
     "Check the store; the job ends when the gateway restarts.",
   ),
   "responses: remote cancel failed": warn(["err", "requestId"], "Check Redis; send the cancellation again."),
-  "responses: removing expired ones failed": warn(["err"], "Check the store; the next sweep retries."),
+  "responses: removal of expired responses failed": warn(["err"], "Check the store; the next sweep retries."),
   "responses: reply not stored before its charge": warn(
     ["err", "requestId"],
     "Check the store; the reply is stored again when the job ends.",
   ),
-  "responses: return of the end failed": warn(
-    ["err", "requestId"],
-    "Check the store; another instance may end the job later.",
-  ),
+  "responses: start marker not stored": warn(["err", "requestId"], "Check the store; a crash may run this job again."),
   "responses: store failed": warn(
     ["err", "requestId"],
     "Check the store; the reply was served but cannot be retrieved.",
@@ -287,7 +291,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "sso: provider unavailable": warn(
     ["err", "issuer"],
-    "Check GATEWAY_OIDC_ISSUER and the identity provider; people can sign in with a password meanwhile.",
+    "Check GATEWAY_OIDC_ISSUER and the identity provider; users can sign in with a password meanwhile.",
+  ),
+  "status: endpoint activity not stored, will retry": warn(
+    ["error"],
+    "Check the store; the next flush retries within a minute.",
   ),
   "store-migration: data is migrated, but ANALYZE failed; run ANALYZE on the database": warn(
     ["error"],
@@ -320,7 +328,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "workers: exited unexpectedly, replacing": error(
     ["worker", "pid", "exitStatus"],
-    "Look at the exit status and the kernel log (out of memory); report a crash.",
+    "Check the exit status and the kernel log (out of memory); report a crash.",
   ),
   "workers: exited with unflushed work, starting recovery": error(
     ["worker", "pid", "exitStatus"],

@@ -36,7 +36,7 @@ export class Metrics extends RequestMetrics {
   readonly #registry = new Registry();
   readonly #logExport = new CounterSeries(
     "gateway_log_export_records_total",
-    "Requests of the log that were exported or given up, by target and result.",
+    "Requests of the log that were exported or dropped, by target and result.",
   );
   readonly #logExportFailures = new CounterSeries(
     "gateway_log_export_failures_total",
@@ -63,6 +63,10 @@ export class Metrics extends RequestMetrics {
   readonly #queueRejections = new CounterSeries(
     "gateway_queue_refusals_total",
     "Requests rejected by the admission queue, by reason.",
+  );
+  readonly #catalogueErrors = new CounterSeries(
+    "gateway_catalogue_errors_total",
+    "Parameters that a provider rejected as unsupported although the catalogue claims them; the log names the endpoint.",
   );
   readonly #credentialRejections = new CounterSeries(
     "gateway_credential_refusals_total",
@@ -200,6 +204,9 @@ export class Metrics extends RequestMetrics {
           1,
         );
         break;
+      case "parameter_rejected":
+        this.#catalogueErrors.add(`provider="${providerLabel(event.provider)}",parameter="${event.parameter}"`, 1);
+        break;
       case "usage_replaced":
         this.#usageReplaced.add(`provider="${providerLabel(event.provider)}",why="${event.why}"`, 1);
         break;
@@ -263,6 +270,7 @@ export class Metrics extends RequestMetrics {
       this.#retryBudgetExhausted,
       this.#skippedEndpoints,
       this.#queueRejections,
+      this.#catalogueErrors,
       this.#credentialRejections,
       this.#usageReplaced,
       this.#peerRejections,

@@ -13,10 +13,14 @@ export type OperatorEvent =
   | { readonly is: "endpoint_skipped"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
   | { readonly is: "queue_rejected"; readonly why: (typeof QUEUE_REJECTION_REASONS)[number] }
   | ({ readonly is: "credential_rejected" } & CredentialRejection)
+  | ({ readonly is: "parameter_rejected" } & ParameterRejection)
   | ({ readonly is: "usage_replaced" } & UsageReplacement);
 
 /** A provider rejected the operator's credential, account or deployment. */
 type CredentialRejection = { readonly endpoint: string; readonly provider: string; readonly status: number | null };
+
+/** A provider rejected a parameter as unsupported that the endpoint's catalogue entry claims. */
+type ParameterRejection = { readonly endpoint: string; readonly provider: string; readonly parameter: string };
 
 /** A response was charged by the gateway's token count instead of the provider's usage. */
 type UsageReplacement = {
@@ -28,6 +32,8 @@ type UsageReplacement = {
 };
 
 export type RecentCredentialRejection = CredentialRejection & { readonly atMs: number };
+
+export type RecentParameterRejection = ParameterRejection & { readonly atMs: number };
 
 const RECENT_MS = HOUR_MS;
 const LOG_INTERVAL_MS = 60_000;
@@ -42,6 +48,9 @@ export class OperatorEvents {
   /** The latest of each provider. */
   readonly #rejections = new Map<string, RecentCredentialRejection>();
 
+  /** The latest of each endpoint and parameter. */
+  readonly #parameters = new Map<string, RecentParameterRejection>();
+
   constructor(count: (notice: OperatorEvent) => void, log: Pick<Logger, "warn">, clock: Clock) {
     this.#onEvent = count;
     this.#log = log;
@@ -51,6 +60,7 @@ export class OperatorEvents {
   record(notice: OperatorEvent): void {
     this.#onEvent(notice);
     if (notice.is === "credential_rejected") this.#recordRejection(notice);
+    else if (notice.is === "parameter_rejected") this.#recordParameter(notice);
     else if (notice.is === "usage_replaced") this.#recordReplacement(notice);
   }
 
@@ -61,6 +71,13 @@ export class OperatorEvents {
       { endpoint, provider, upstreamStatus: status },
       "provider: credential, account or deployment rejected",
     );
+  }
+
+  #recordParameter({ endpoint, provider, parameter }: ParameterRejection): void {
+    const key = `${parameter} ${endpoint}`;
+    this.#parameters.set(key, { endpoint, provider, parameter, atMs: this.#clock.nowMs() });
+    if (this.#wasLoggedRecently(key)) return;
+    this.#log.warn({ endpoint, provider, parameter }, "catalogue: parameter rejected by the provider");
   }
 
   #recordReplacement({ endpoint, provider, why, requestId }: UsageReplacement): void {
@@ -81,7 +98,16 @@ export class OperatorEvents {
 
   /** Rejections of the last hour. */
   get recentRejections(): RecentCredentialRejection[] {
+    return this.#recent(this.#rejections);
+  }
+
+  /** Rejected parameters of the last hour. */
+  get recentParameterRejections(): RecentParameterRejection[] {
+    return this.#recent(this.#parameters);
+  }
+
+  #recent<T extends { readonly atMs: number }>(events: ReadonlyMap<string, T>): T[] {
     const fromMs = this.#clock.nowMs() - RECENT_MS;
-    return [...this.#rejections.values()].filter(({ atMs }) => atMs > fromMs);
+    return [...events.values()].filter(({ atMs }) => atMs > fromMs);
   }
 }

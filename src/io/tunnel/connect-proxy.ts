@@ -1,22 +1,33 @@
 import { Agent, type ClientRequestArgs, request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
 import { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 
-/** The proxy for a plain HTTP URL from HTTP_PROXY and NO_PROXY. */
-export function httpProxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
-  const named = env["http_proxy"] ?? env["HTTP_PROXY"] ?? "";
-  if (named === "" || isExcluded(url, env["no_proxy"] ?? env["NO_PROXY"] ?? "")) return undefined;
-  const proxy = URL.parse(named) ?? URL.parse(`http://${named}`);
-  return proxy?.protocol === "http:" ? proxy : undefined;
+/** The proxy for the URL of a WebSocket, from HTTP_PROXY or HTTPS_PROXY, and NO_PROXY. */
+export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
+  const name = url.protocol === "wss:" ? "https_proxy" : "http_proxy";
+  const value = env[name] ?? env[name.toUpperCase()] ?? "";
+  if (value === "" || isExcluded(url, env["no_proxy"] ?? env["NO_PROXY"] ?? "")) return undefined;
+  const address = value.includes("://") ? value : `http://${value}`;
+  if (!URL.canParse(address)) return undefined;
+  const proxy = new URL(address);
+  return /^https?:$/.test(proxy.protocol) ? proxy : undefined;
 }
 
+const portOf = ({ port, protocol }: URL) => port || (/^(?:wss|https):$/.test(protocol) ? "443" : "80");
+
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, "");
+
 /** `*`, a host, a host with a port, or the end of a name (`.example.eu`). */
-function isExcluded({ hostname, port }: URL, list: string): boolean {
+function isExcluded(url: URL, list: string): boolean {
+  const { hostname } = url;
   return list
     .split(/[\s,]+/)
     .filter((entry) => entry !== "")
     .some((entry) => {
       const bare = entry.toLowerCase().replace(/^\*(?=\.)/, "");
-      if (bare === "*" || bare === hostname || bare === `${hostname}:${port || "80"}`) return true;
+      if (bare === "*" || bare === hostname || bare === `${hostname}:${portOf(url)}`) return true;
       return bare.startsWith(".") && hostname.endsWith(bare);
     });
 }
@@ -34,13 +45,16 @@ export class ConnectProxyAgent extends Agent {
     super();
     this.#proxy = proxy;
     this.#target = target;
+    // Node rejects an agent whose protocol differs from that of the request.
+    Object.assign(this, { protocol: target.protocol === "wss:" ? "https:" : "http:" });
   }
 
   override createConnection(_options: ClientRequestArgs, done?: (error: Error | null, stream: Duplex) => void) {
-    const authority = `${this.#target.hostname}:${this.#target.port || "80"}`;
-    const request = httpRequest({
-      host: this.#proxy.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(this.#proxy.port || "80"),
+    const authority = `${this.#target.hostname}:${portOf(this.#target)}`;
+    const open = this.#proxy.protocol === "https:" ? httpsRequest : httpRequest;
+    const request = open({
+      host: hostOf(this.#proxy),
+      port: Number(portOf(this.#proxy)),
       method: "CONNECT",
       path: authority,
       headers: { host: authority, ...credentialsOf(this.#proxy) },
@@ -49,16 +63,23 @@ export class ConnectProxyAgent extends Agent {
     });
     request.once("connect", (response, socket) => {
       if (response.statusCode === 200) {
-        done?.(null, socket);
+        done?.(null, this.#target.protocol === "wss:" ? this.#encrypted(socket) : socket);
         return;
       }
       socket.destroy();
-      done?.(proxyError(`the proxy answered ${response.statusCode}`), socket);
+      done?.(proxyError(`the proxy responded with ${response.statusCode}`), socket);
     });
-    request.once("timeout", () => request.destroy(proxyError("the proxy does not answer")));
+    request.once("timeout", () => request.destroy(proxyError("the proxy does not respond")));
     request.once("error", (error) => done?.(error, NO_STREAM));
     request.end();
     return undefined;
+  }
+
+  /** TLS with the gateway inside the proxy's tunnel; its certificate is verified for the gateway's name. */
+  #encrypted(socket: Duplex): Duplex {
+    const host = hostOf(this.#target);
+    const named = isIP(host) === 0 ? { servername: host } : {};
+    return connectTls({ socket, host, ALPNProtocols: ["http/1.1"], ...named });
   }
 }
 

@@ -1,8 +1,15 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { z } from "zod";
+import type { NodeSurface } from "../../domain/tenancy/node.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
+
+/** Says which surfaces a local model serves. */
+type SurfaceSource = {
+  refresh(ids: readonly string[]): Promise<void>;
+  surfacesOf(id: string, type: string | undefined): readonly NodeSurface[];
+};
 
 /** The model server beside the agent: any that implements chat completions. */
 export type LocalServer = {
@@ -41,40 +48,48 @@ export type LocalModels =
     }
   | { readonly problem: string };
 
-export async function listLocalModels(local: LocalServer, chosen: readonly string[]): Promise<LocalModels> {
-  let response: { status: number; text: string; server: string };
+export async function listLocalModels(
+  local: LocalServer,
+  chosen: readonly string[],
+  probe: SurfaceSource,
+): Promise<LocalModels> {
+  let response: LocalResponse;
   try {
-    response = await readList(local);
+    response = await readLocal(local, { method: "GET", path: "/models", timeoutMs: LIST_TIMEOUT_MS });
   } catch (error) {
-    return { problem: `the server at ${local.base.origin} does not answer (${errorCodeOf(error)})` };
+    return { problem: `the server at ${local.base.origin} does not respond (${errorCodeOf(error)})` };
   }
   if (response.status !== 200) return { problem: listFailure(local, response.status) };
   const list = ModelList.safeParse(tryParseJson(response.text));
-  if (!list.success)
-    return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
+  if (!list.success) return { problem: `the server at ${local.base.origin} lists its models in an unknown format` };
   const wanted = list.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
+  await probe.refresh(wanted.filter(({ type }) => type === undefined).map(({ id }) => id));
   const missing = chosen.filter((id) => !wanted.some((model) => model.id === id));
-  return { server: response.server.slice(0, SERVER_CHARS_MAX), ...announceableModels(wanted, missing) };
+  return { server: response.server.slice(0, SERVER_CHARS_MAX), ...announceableModels(wanted, missing, probe) };
 }
 
 /** The most common mistake is a base URL without /v1. */
 function listFailure({ base }: LocalServer, status: number): string {
-  const advice = status === 404 ? ". Write --upstream as the server's clients do, most often with /v1 at its end" : "";
-  return `the server at ${base.origin} answered ${status} to ${base.pathname.replace(/\/+$/, "")}/models${advice}`;
+  const advice = status === 404 ? ". Set --upstream to the server's base URL, usually with /v1 at the end" : "";
+  return `the server at ${base.origin} responded with ${status} to ${base.pathname.replace(/\/+$/, "")}/models${advice}`;
 }
 
 /** Skips invalid entries: a single one would make the gateway reject the whole announcement. */
-function announceableModels(entries: readonly z.infer<typeof ModelEntry>[], missing: readonly string[]) {
+function announceableModels(
+  entries: readonly z.infer<typeof ModelEntry>[],
+  missing: readonly string[],
+  probe: SurfaceSource,
+) {
   const models = new Map<string, NodeModel>();
   const skipped: string[] = [];
   for (const entry of entries) {
-    const model = NodeModel.safeParse(modelOf(entry));
+    const model = NodeModel.safeParse(modelOf(entry, probe));
     if (model.success && models.size < MODELS_MAX) models.set(entry.id, model.data);
     else if (!models.has(entry.id)) skipped.push(quoteName(entry.id));
   }
   const problems = [
     ...(missing.length === 0 ? [] : [`the server has no ${shorten(missing.map(quoteName))}`]),
-    ...(skipped.length === 0 ? [] : [`left out: ${shorten(skipped)}. ${LIMITS}`]),
+    ...(skipped.length === 0 ? [] : [`skipped: ${shorten(skipped)}. ${LIMITS}`]),
   ];
   return { models: [...models.values()], leftOut: problems.length === 0 ? null : problems.join("; ") };
 }
@@ -88,12 +103,26 @@ const quoteName = (name: string) => JSON.stringify(name.slice(0, NAME_CHARS_SHOW
 
 const NAMES_SHOWN = 3;
 const NAME_CHARS_SHOWN = 60;
-const LIMITS = `At most ${MODELS_MAX} models are announced, with names of up to 200 ASCII characters without spaces`;
+const LIMITS = `At most ${MODELS_MAX} models are supported, with names of up to 200 ASCII characters without spaces`;
 
-function readList(local: LocalServer): Promise<{ status: number; text: string; server: string }> {
+type LocalResponse = { readonly status: number; readonly text: string; readonly server: string };
+
+type LocalCall = {
+  readonly method: string;
+  readonly path: string;
+  readonly timeoutMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body?: string;
+};
+
+/** A small request of the agent itself; rejects without a response. */
+export function readLocal(local: LocalServer, call: LocalCall): Promise<LocalResponse> {
+  const { method, path, timeoutMs, headers = {}, body } = call;
   return new Promise((resolve, reject) => {
-    const request = openLocalRequest(local, "GET", "/models", { accept: "application/json" });
-    request.setTimeout(LIST_TIMEOUT_MS, () => request.destroy(new Error("ETIMEDOUT")));
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const request = openLocalRequest(local, method, path, { accept: "application/json", ...type, ...headers });
+    request.setTimeout(timeoutMs, () => request.destroy(new Error("ETIMEDOUT")));
     request.once("error", reject);
     request.once("response", (response) => {
       collect(response).then(
@@ -101,7 +130,7 @@ function readList(local: LocalServer): Promise<{ status: number; text: string; s
         reject,
       );
     });
-    request.end();
+    request.end(body);
   });
 }
 
@@ -134,15 +163,14 @@ const ModelEntry = z.object({
 });
 const ModelList = z.object({ data: z.array(ModelEntry) });
 
-function modelOf(entry: z.infer<typeof ModelEntry>): NodeModel {
+function modelOf(entry: z.infer<typeof ModelEntry>, probe: SurfaceSource): NodeModel {
   const { id, type, capabilities, meta } = entry;
   const context =
     entry.max_model_len ?? entry.loaded_context_length ?? entry.max_context_length ?? meta?.n_ctx ?? meta?.n_ctx_train;
   const has = (name: string) => (capabilities === undefined ? null : capabilities.includes(name));
-  const isEmbedding = type === "embeddings" || type === "embedding" || /\bembed/i.test(id);
   return {
     id,
-    surfaces: isEmbedding ? ["embeddings"] : ["chat"],
+    surfaces: [...probe.surfacesOf(id, type)],
     context_tokens: context ?? null,
     max_output_tokens: null,
     tools: has("tool_use") ?? has("tools"),

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import { Agent as HttpsAgent } from "node:https";
+import http2, { type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { createWebSocketStream, WebSocket } from "ws";
 import { z } from "zod";
+import type { NodeSurface } from "../../domain/tenancy/node.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
-import { ConnectProxyAgent, httpProxyFor } from "./connect-proxy.ts";
+import { ConnectProxyAgent, proxyFor } from "./connect-proxy.ts";
 import { errorCodeOf, type LocalServer, listLocalModels } from "./local-server.ts";
 import {
   type Announcement,
@@ -17,6 +17,7 @@ import {
   TUNNEL_PATH,
 } from "./protocol.ts";
 import { type NodeServingContext, serveStream } from "./serve-stream.ts";
+import { SurfaceProbe } from "./surface-probe.ts";
 
 export type AgentOptions = {
   readonly gateway: URL;
@@ -25,12 +26,15 @@ export type AgentOptions = {
   readonly capacity: number;
   /** Models to announce; empty: all that the server has. */
   readonly chosen: readonly string[];
+  /** Surfaces that replace the ones found by probing, by model id. */
+  readonly surfaces: Readonly<Record<string, readonly NodeSurface[]>>;
   readonly version: string;
   /** How long running requests may take to finish after a stop signal. */
   readonly finishMs: number;
   /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   readonly env: NodeJS.ProcessEnv;
   readonly timers: Timers;
+  readonly monotonicMs: () => number;
   /** In [0, 1). */
   readonly random: () => number;
   report(status: AgentStatus): void;
@@ -65,6 +69,7 @@ type ConnectionEnd = { readonly why: string; readonly final: boolean; readonly w
 export class NodeAgent {
   readonly #options: AgentOptions;
   readonly #inFlight = new Set<ServerHttp2Stream>();
+  readonly #probe: SurfaceProbe;
   #models: readonly NodeModel[] = [];
   #server = "";
   #served = 0;
@@ -79,6 +84,8 @@ export class NodeAgent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
+    const { local, surfaces, monotonicMs } = options;
+    this.#probe = new SurfaceProbe({ local, chosen: surfaces, monotonicMs });
   }
 
   /** Resolves when stopped, or with the reason why a retry is of no use. */
@@ -166,18 +173,18 @@ export class NodeAgent {
         this.#problem = null;
         const session = this.#serve(ws, () => {
           this.#olderConnections.set(ws, onAbort);
-          resolve({ why: "the gateway asked for another connection", final: false, wasOpen });
+          resolve({ why: "the gateway requested a new connection", final: false, wasOpen });
         });
         closeConnection = () => this.#closeGracefully(ws, session);
         this.#report("connected", null);
       });
       ws.once("error", (error) => {
-        rejection ??= { why: `the gateway cannot be reached (${errorCodeOf(error)})`, final: false, wasOpen };
+        rejection ??= { why: `the gateway is unreachable (${errorCodeOf(error)})`, final: false, wasOpen };
       });
       ws.once("close", (code, reason) => {
         signal.removeEventListener("abort", onAbort);
         this.#olderConnections.delete(ws);
-        const why = reason.toString() || "the connection to the gateway broke";
+        const why = reason.toString() || "the connection to the gateway was lost";
         resolve(rejection ?? { why, final: FINAL_CLOSE_CODES.includes(code), wasOpen });
       });
     });
@@ -187,7 +194,7 @@ export class NodeAgent {
   #closeGracefully(ws: WebSocket, session: ServerHttp2Session): void {
     const { timers, finishMs } = this.#options;
     const close = () => {
-      ws.close(1000, "the node stops");
+      ws.close(1000, "the node is stopping");
       // A dead peer does not complete the closing handshake.
       timers.after(CLOSE_GRACE_MS, () => ws.terminate());
     };
@@ -206,7 +213,7 @@ export class NodeAgent {
   #serve(ws: WebSocket, reconnect: () => void): ServerHttp2Session {
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
-    const session: ServerHttp2Session = performServerHandshake(carrier);
+    const session: ServerHttp2Session = http2.performServerHandshake(carrier);
     const { local, capacity, timers } = this.#options;
     let isAnnounced = false;
     const context: NodeServingContext = {
@@ -243,7 +250,7 @@ export class NodeAgent {
   /** Reads the model list of the local server now and periodically, because models come and go. */
   async #refreshModels(): Promise<void> {
     const { local, chosen, timers } = this.#options;
-    const models = await listLocalModels(local, chosen);
+    const models = await listLocalModels(local, chosen, this.#probe);
     if ("problem" in models) {
       this.#models = [];
       this.#localProblem = models.problem;
@@ -273,8 +280,7 @@ export class NodeAgent {
 const FINAL_CLOSE_CODES: readonly number[] = [CLOSE_CODES.removed, CLOSE_CODES.replaced, CLOSE_CODES.unreadable];
 
 function proxyOptions(url: URL, env: NodeJS.ProcessEnv) {
-  if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
-  const proxy = httpProxyFor(url, env);
+  const proxy = proxyFor(url, env);
   return proxy === undefined ? {} : { agent: new ConnectProxyAgent(proxy, url) };
 }
 
@@ -298,15 +304,15 @@ function messageIn(text: string): string | undefined {
 
 /** Statuses after which a retry with the same options is of no use. */
 const REJECTIONS: ReadonlyMap<number, string> = new Map([
-  [401, "the gateway does not know this token: create a new one for the node"],
-  [403, "the gateway does not let this node in"],
-  [404, "there is no gateway with nodes at this address"],
-  [426, "the gateway speaks another version of the protocol: update the node, or the gateway"],
+  [401, "the gateway rejected the token: create a new one with `gateway node rotate`"],
+  [403, "the gateway rejected this node"],
+  [404, "there is no gateway with nodes at this URL"],
+  [426, "the gateway uses another protocol version: update the node or the gateway"],
 ]);
 
 function rejectionOf(status: number, message: string | undefined): ConnectionEnd {
   const known = REJECTIONS.get(status);
   // A 404 body comes from another server, so its message is not shown.
-  const why = (status === 404 ? undefined : message) ?? known ?? `the gateway answered ${status}`;
+  const why = (status === 404 ? undefined : message) ?? known ?? `the gateway responded with ${status}`;
   return { why, final: known !== undefined, wasOpen: false };
 }

@@ -6,6 +6,7 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import type {
+  ResponseTimeouts,
   UpstreamBodyHandler,
   UpstreamCall,
   UpstreamFailure,
@@ -15,7 +16,7 @@ import type {
 import { PEER_STOPPING_CODES } from "./peer-keys.ts";
 import { END_TRAILER } from "./protocol.ts";
 
-export type NodeCallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
+export type NodeCallLimits = ResponseTimeouts;
 
 /** After the gateway onClosed its sessions, failures say nothing about the node. */
 export type NodeCallRules = NodeCallLimits & { isStopped(): boolean };
@@ -32,6 +33,7 @@ export const HOP_BY_HOP_HEADERS: readonly string[] = [
 export class NodeCall implements UpstreamCall {
   readonly #handler: UpstreamResponseHandler;
   readonly #rules: NodeCallRules;
+  readonly #timeouts: ResponseTimeouts;
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
   #bodyHandler: UpstreamBodyHandler | undefined;
@@ -51,6 +53,7 @@ export class NodeCall implements UpstreamCall {
   ) {
     this.#handler = handler;
     this.#rules = rules;
+    this.#timeouts = request.timeouts ?? rules;
     this.#session = session;
     const { method = "POST", headers, body } = request;
     const forwarded = Object.entries(headers).filter(([name]) => !HOP_BY_HOP_HEADERS.includes(name.toLowerCase()));
@@ -75,7 +78,7 @@ export class NodeCall implements UpstreamCall {
   }
 
   resume(): void {
-    this.#stream.setTimeout(this.#rules.idleTimeoutMs);
+    this.#stream.setTimeout(this.#timeouts.idleTimeoutMs);
     this.#stream.resume();
   }
 
@@ -86,7 +89,7 @@ export class NodeCall implements UpstreamCall {
 
   #listen(): void {
     const stream = this.#stream;
-    stream.setTimeout(this.#rules.firstByteTimeoutMs);
+    stream.setTimeout(this.#timeouts.firstByteTimeoutMs);
     stream.on("timeout", () => {
       const pieces = this.#chunksReceived;
       // After an event-loop stall, pending data is read before the timeout fires.
@@ -106,13 +109,13 @@ export class NodeCall implements UpstreamCall {
   #timeOut(): void {
     this.#isTimedOut = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
-    this.#fail("timeout", "the node said nothing in time");
+    this.#fail("timeout", "the node did not respond in time");
   }
 
   #onResponse(headers: IncomingHttpHeaders): void {
     this.#chunksReceived += 1;
     if (this.#isDone) return;
-    this.#stream.setTimeout(this.#rules.idleTimeoutMs);
+    this.#stream.setTimeout(this.#timeouts.idleTimeoutMs);
     this.#bodyHandler = this.#handler.onHeaders(Number(headers[":status"] ?? 0), withoutPseudoHeaders(headers));
     // Attached here, because data events can precede the response event.
     this.#stream.on("data", (chunk: Buffer) => this.#onData(chunk));
@@ -142,17 +145,17 @@ export class NodeCall implements UpstreamCall {
 
   #onIncomplete(): void {
     const { rstCode, id } = this.#stream;
-    if (id === undefined) this.#fail("connect", "the connection could not be made");
+    if (id === undefined) this.#fail("connect", "the connection could not be opened");
     else if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#bodyHandler === undefined) this.#onRefused();
     else if (rstCode === constants.NGHTTP2_CONNECT_ERROR) this.#fail("connect", NOT_CONNECTED);
     else if (rstCode === PEER_STOPPING_CODES.unsent) this.#fail("leaving", LEAVING, "unsent");
     else if (rstCode === PEER_STOPPING_CODES.cut) this.#fail("leaving", LEAVING);
-    else this.#fail("broken", "the connection to the node broke");
+    else this.#fail("broken", "the connection to the node was lost");
   }
 
   #onRefused(): void {
     if (isSessionClosing(this.#session)) this.#fail("connect", NOT_CONNECTED);
-    else this.#fail("busy", "the node takes no more requests", "unsent");
+    else this.#fail("busy", "the node accepts no more requests", "unsent");
   }
 
   #fail(kind: UpstreamFailure["kind"], why: string, was: "sent" | "unsent" = "sent"): void {
@@ -177,7 +180,7 @@ export function isSessionClosing(session: Http2Session | undefined): boolean {
 }
 
 const NOT_CONNECTED = "the node is not connected";
-const LEAVING = "the instance that the node is connected to was told to stop";
+const LEAVING = "the gateway instance that the node is connected to is stopping";
 
 export function failUnreachable(handler: UpstreamResponseHandler, why = NOT_CONNECTED): UpstreamCall {
   return failLater(handler, { kind: "connect", sent: false, why });

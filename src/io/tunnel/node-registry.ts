@@ -344,14 +344,14 @@ function unavailableReason({ node, live, openCircuit, announcedModels }: NodeEnt
   if (live === undefined)
     return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
   if (announcedModels?.length === 0)
-    return `The node ${node.name} is connected, and its server has no model now: it does not run, or is starting. Look after it, or try again shortly.`;
-  if (openCircuit === null) return `The node ${node.name} is just coming back. Try again shortly.`;
-  return `The node ${node.name} is set aside until ${new Date(openCircuit.untilMs).toISOString()}: ${openCircuit.reason}. Look after its server, or try again then.`;
+    return `The node ${node.name} is connected, but its local server lists no models: it is not running, or is starting. Check it, or try again shortly.`;
+  if (openCircuit === null) return `The node ${node.name} is reconnecting. Try again shortly.`;
+  return `The circuit of node ${node.name} is open until ${new Date(openCircuit.untilMs).toISOString()}: ${openCircuit.reason}. Check its local server, or try again then.`;
 }
 
 /** Compares the mutable fields; `lastSeenAtMs` is more recent here than in the store. */
 function isUnchanged(current: WorkspaceNode | undefined, stored: WorkspaceNode): boolean {
-  const comparable = ({ name, country, digest, createdBy, mapping }: WorkspaceNode) =>
-    JSON.stringify([name, country, digest, createdBy, mapping]);
+  const comparable = ({ lastSeenAtMs: _, ...fields }: WorkspaceNode) =>
+    JSON.stringify(Object.entries(fields).toSorted());
   return current !== undefined && comparable(current) === comparable(stored);
 }

@@ -47,7 +47,7 @@ export class PeerClient {
     if (this.#closed) return failStopped(handler);
     const session = this.#sessionTo(at);
     if (session === undefined)
-      return failUnreachable(handler, "the instance that the node is connected to cannot be reached");
+      return failUnreachable(handler, "the gateway instance that the node is connected to is unreachable");
     const { pathname, search } = new URL(request.url);
     const headers = { ...request.headers, [PEER_NODE_HEADER]: nodeId, [PEER_WORKSPACE_HEADER]: workspaceId };
     return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, handler, this.#calls);

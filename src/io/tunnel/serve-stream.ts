@@ -47,7 +47,7 @@ export function serveStream(
     return;
   }
   if (!NODE_PATHS.some((nodePath) => path === `${API_PREFIX}${nodePath}`) || headers[":method"] !== "POST") {
-    respondWithProblem(stream, 404, "path", "The node carries nothing at this address.");
+    respondWithProblem(stream, 404, "path", "The node does not serve this path.");
     return;
   }
   // REFUSED_STREAM guarantees that nothing was done, so the gateway may retry elsewhere.
@@ -72,7 +72,7 @@ function forward(local: LocalServer, stream: ServerHttp2Stream, path: string, he
   request.once("response", (response) => relay(stream, response));
   request.once("error", (error) => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else respondWithProblem(stream, 502, "unreachable", `The local server does not answer (${errorCodeOf(error)}).`);
+    else respondWithProblem(stream, 502, "unreachable", `The local server does not respond (${errorCodeOf(error)}).`);
   });
 }
 
@@ -90,7 +90,7 @@ function relay(stream: ServerHttp2Stream, response: IncomingMessage): void {
       stream,
       502,
       "answer",
-      `The local server answered ${response.statusCode} in a form that cannot be carried.`,
+      `The local server responded with ${response.statusCode} in a format that cannot be forwarded.`,
     );
     return;
   }

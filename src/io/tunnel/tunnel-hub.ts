@@ -82,7 +82,7 @@ export class TunnelHub {
   /** Accepts a connection with a valid token. A second connection of the same node replaces the first. */
   accept(nodeId: string, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      this.#connections.get(nodeId)?.end(CLOSE_CODES.replaced, "another connection of this node took over");
+      this.#connections.get(nodeId)?.end(CLOSE_CODES.replaced, "replaced by another connection of this node");
       const connection = new NodeConnection(ws, this.#rules, {
         onAnnounced: (announcement) => {
           const node = { nodeId, address, connectedAtMs: connection.connectedAtMs, announcement, instance: null };
@@ -129,7 +129,8 @@ export class TunnelHub {
   /** Closes all connections; agents reconnect to any other instance. */
   close(): void {
     this.#closed = true;
-    for (const connection of [...this.#connections.values()]) connection.end(CLOSE_CODES.stopping, "the gateway stops");
+    for (const connection of [...this.#connections.values()])
+      connection.end(CLOSE_CODES.stopping, "the gateway is stopping");
     this.#server.close();
   }
 }
@@ -161,7 +162,7 @@ class NodeConnection {
       onPong: (latencyMs) => {
         this.latencyMs = latencyMs;
       },
-      onTimeout: () => this.end(CLOSE_CODES.unresponsive, "the node did not answer"),
+      onTimeout: () => this.end(CLOSE_CODES.unresponsive, "the node did not respond"),
     });
     this.session.on("error", () => ws.terminate());
     this.session.once("close", () => ws.terminate());
@@ -236,7 +237,7 @@ class NodeConnection {
   #onAnnouncement(status: number, text: string): void {
     const announcement = status === 200 ? Announcement.safeParse(tryParseJson(text)).data : undefined;
     if (announcement === undefined) {
-      this.end(CLOSE_CODES.unreadable, "what the node announced cannot be read: update the node, or the gateway");
+      this.end(CLOSE_CODES.unreadable, "the announcement of the node is invalid: update the node or the gateway");
       return;
     }
     if (text !== this.#lastAnnouncement) {

@@ -8,6 +8,7 @@ import { systemTimers, type Timers } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../upstream/transport.ts";
 import { type AgentOptions, type AgentStatus, NodeAgent } from "./node-agent.ts";
 import { CLOSE_CODES, TUNNEL_PATH } from "./protocol.ts";
+import { PROBE_USER_AGENT } from "./surface-probe.ts";
 import { type ConnectedNode, TunnelHub, type TunnelHubRules } from "./tunnel-hub.ts";
 
 const closing: (() => unknown)[] = [];
@@ -17,7 +18,6 @@ afterEach(async () => {
 
 const urlOf = (server: Server | ReturnType<typeof createTcp>): string =>
   `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
 async function listening(server: Server): Promise<string> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -38,10 +38,9 @@ async function localServer(
 ): Promise<string> {
   const url = await listening(
     createServer((request, response) => {
+      if (request.headers["user-agent"] === PROBE_USER_AGENT) return response.writeHead(404).end();
       if (request.url !== "/v1/models") return answer(request, response);
-      response.setHeader("content-type", "application/json");
-      response.setHeader("server", name);
-      response.end(JSON.stringify(models));
+      response.writeHead(200, { "content-type": "application/json", server: name }).end(JSON.stringify(models));
     }),
   );
   return `${url}/v1`;
@@ -99,10 +98,12 @@ function runAgent(gateway: string, upstream: string, over: Partial<AgentOptions>
     local: { base: new URL(upstream), key: null },
     capacity: 4,
     chosen: [],
+    surfaces: {},
     version: "test",
     env: {},
     finishMs: 5_000,
     timers: systemTimers,
+    monotonicMs: systemClock.monotonicMs,
     random: Math.random,
     report: (status) => statuses.push(status),
     ...over,
@@ -311,7 +312,7 @@ describe("a tunnel", () => {
     expect(seen[0]?.announcement.models.map(({ id }) => id)).toEqual(["tiny", ...many.slice(0, 499)]);
     expect(seen[0]?.announcement.models[0]?.context_tokens).toBe(null);
     expect(statuses.at(-1)).toMatchObject({ state: "connected", models: 500 });
-    expect(statuses.at(-1)?.problem).toMatch(/^left out: "my model", "модель", "x+" and \d+ more\. At most 500 models/);
+    expect(statuses.at(-1)?.problem).toMatch(/^skipped: "my model", "модель", "x+" and \d+ more\. At most 500 models/);
   });
 
   test("NODE-02 requests beyond the capacity are refused before anything is sent", async () => {
@@ -327,7 +328,7 @@ describe("a tunnel", () => {
     expect((await ask(hub, "{}").done).failure).toEqual({
       kind: "busy",
       sent: false,
-      why: "the node takes no more requests",
+      why: "the node accepts no more requests",
     });
     held[0]?.end("late");
     expect((await first.done).text).toBe("late");
@@ -406,7 +407,7 @@ describe("a tunnel", () => {
   test("NODE-02 an unknown token or a removed node ends the agent with the reason", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { hub, url, seen, until } = await hubWith();
-    expect(await runAgent(url, upstream, { token: "wrong" }).over).toContain("does not know this token");
+    expect(await runAgent(url, upstream, { token: "wrong" }).over).toContain("rejected the token");
     const { over, statuses } = runAgent(url, upstream);
     await until(() => seen.length > 0);
     hub.disconnect("node-1");
@@ -451,7 +452,7 @@ describe("a tunnel", () => {
     const { url } = await hubWith();
     // A version of the future, which says things that this one does not know.
     const reason = await runAgent(url, upstream, { version: "x".repeat(100) }).over;
-    expect(reason).toContain("update the node, or the gateway");
+    expect(reason).toContain("update the node or the gateway");
     expect(CLOSE_CODES.unreadable).toBe(4004);
   });
 });

@@ -56,7 +56,7 @@ export function readMultipartForm(source: Readable, contentType: string, storage
     let openStreams = 1;
     const onStreamEnd = () => {
       openStreams -= 1;
-      if (openStreams === 0) setImmediate(() => setImmediate(() => fail(malformed("one of its parts has no end"))));
+      if (openStreams === 0) setImmediate(() => setImmediate(() => fail(malformed("a part has no end"))));
     };
     source.on("end", onStreamEnd);
     let busboy: BusboyInstance;
@@ -72,7 +72,7 @@ export function readMultipartForm(source: Readable, contentType: string, storage
         isPartAFile: (_name, _type, filename) => filename !== undefined,
       });
     } catch {
-      return fail(malformed("it has no boundary that its parts could be told apart by"));
+      return fail(malformed("it has no boundary"));
     }
     busboy.on("field", (name: string | undefined, value: string, _nameTruncated: boolean, isTruncated: boolean) => {
       const problem = reader.field(name, value, isTruncated ? "truncated" : "complete");
@@ -86,7 +86,7 @@ export function readMultipartForm(source: Readable, contentType: string, storage
       if (problem !== undefined) fail(problem);
     });
     busboy.on("partsLimit", () => fail(malformed(`it has more than ${PARTS_MAX} parts`)));
-    busboy.on("error", () => fail(malformed("it is cut off or is no multipart form")));
+    busboy.on("error", () => fail(malformed("it is truncated or not a multipart form")));
     busboy.on("finish", () => {
       if (isDone) return;
       isDone = true;
@@ -108,13 +108,13 @@ class MultipartFormReader {
   }
 
   field(name: string | undefined, value: string, completeness: "complete" | "truncated"): Fault | undefined {
-    if (name === undefined || name === "") return malformed("one of its parts has no name");
-    if (name === "file") return invalidValue(name, "it must be sent as a file, with a file name");
+    if (name === undefined || name === "") return malformed("a part has no name");
+    if (name === "file") return invalidValue(name, "must be sent as a file, with a file name");
     const param = name.slice(0, NAME_CHARS_MAX);
     if (name.length > NAME_CHARS_MAX) return unknownField(param);
-    if (completeness === "truncated") return invalidValue(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
+    if (completeness === "truncated") return invalidValue(param, `must have at most ${FIELD_MAX_BYTES} bytes`);
     if (name.includes(REPLACEMENT_CHAR) || value.includes(REPLACEMENT_CHAR))
-      return invalidValue(param, "it is not valid UTF-8");
+      return invalidValue(param, "must be valid UTF-8");
     this.#fields.push([name, value]);
     return undefined;
   }
@@ -126,7 +126,7 @@ class MultipartFormReader {
     fail: (problem: unknown) => void,
   ): Fault | undefined {
     if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
-    if (this.#fileInfo !== undefined) return invalidValue(name, "it is given twice");
+    if (this.#fileInfo !== undefined) return invalidValue(name, "is sent twice");
     this.#fileInfo = { filename: sanitizeFilename(info.filename), type: info.type };
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);

@@ -97,11 +97,11 @@ describe("an upload spool", () => {
     const [first, second] = [new UploadSpool(shared), new UploadSpool(shared)];
     for (let i = 0; i < 6; i += 1) await first.add(randomBytes(100_000));
     await second.add(randomBytes(100_000));
-    expect(() => second.add(randomBytes(1))).toThrow("no room for uploads");
+    expect(() => second.add(randomBytes(1))).toThrow("cannot accept uploads");
     first.close();
     first.close();
     await second.add(randomBytes(600_000));
-    expect(() => second.add(randomBytes(1))).toThrow("no room for uploads");
+    expect(() => second.add(randomBytes(1))).toThrow("cannot accept uploads");
     second.close();
     expect(shared.quota.bytes).toBe(0);
   });
@@ -109,7 +109,7 @@ describe("an upload spool", () => {
   test("rejects a read after close", async () => {
     const spool = await fillSpool(randomBytes(10));
     spool.close();
-    await expect(readAll(spool)).rejects.toThrow("after its request was over");
+    await expect(readAll(spool)).rejects.toThrow("after its request had ended");
   });
 });
 

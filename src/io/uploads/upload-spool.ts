@@ -72,7 +72,7 @@ export class UploadSpool {
   add(chunk: Buffer): Promise<void> | undefined {
     if (this.#closed) return undefined;
     if (!this.#storage.quota.tryReserve(chunk.length))
-      throw uploadStorageFull("all uploads together are as large as they may be");
+      throw uploadStorageFull("all uploads together reached their size limit");
     this.#bytes += chunk.length;
     this.#append(chunk);
     const fitsInMemory = this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES;
@@ -80,7 +80,7 @@ export class UploadSpool {
   }
 
   async *read(): AsyncGenerator<Buffer> {
-    if (this.#closed) throw new Error("an upload is read after its request was over");
+    if (this.#closed) throw new Error("an upload was read after its request had ended");
     if (this.#disk === undefined) yield* this.#blocks;
     else yield* this.#disk.read();
     if (this.#blockBytes > 0) yield this.#block.subarray(0, this.#blockBytes);
@@ -110,7 +110,7 @@ export class UploadSpool {
   }
 
   async #spill(): Promise<void> {
-    if (this.#storage.isFull()) throw uploadStorageFull("the disk has less free space than is to be left");
+    if (this.#storage.isFull()) throw uploadStorageFull("the free disk space is below its limit");
     try {
       this.#disk ??= await EncryptedSpoolFile.open(this.#storage.folder);
       for (const block of this.#blocks.splice(0)) await this.#disk.write(block);
@@ -161,7 +161,7 @@ class EncryptedSpoolFile {
     for (let at = 0; at < this.#bytes; ) {
       const block = Buffer.allocUnsafe(Math.min(READ_BYTES, this.#bytes - at));
       const { bytesRead } = await this.#file.read(block, 0, block.length, at);
-      if (bytesRead === 0) throw new Error("an upload is shorter on disk than it was");
+      if (bytesRead === 0) throw new Error("an upload is shorter on disk than expected");
       at += bytesRead;
       yield decipher.update(block.subarray(0, bytesRead));
     }
@@ -179,7 +179,7 @@ class EncryptedSpoolFile {
 /** `cause` goes to the log only. */
 function uploadStorageFull(cause: string) {
   return fault("service_unavailable", {
-    message: "The gateway has no room for uploads right now. Try again shortly.",
+    message: "The gateway cannot accept uploads at the moment. Try again shortly.",
     headers: { "retry-after": "5" },
     detail: { cause },
   });

@@ -98,8 +98,10 @@ test.each([
   if (verdict.is !== "next") throw new Error("expected the verdict next");
   expect(verdict.blame.on === "endpoint" ? verdict.blame.retryAfterMs : undefined).toBe(retryAfterMs);
   expect(verdict.retrySameAfterMs).toBe(retrySameMs);
-  const seconds = retryAfterMs === undefined ? undefined : { "retry-after": String(retryAfterMs / 1000) };
-  expect(verdict.finalFault.headers).toEqual(seconds);
+  const defaultHeaders = status === 429 ? { "retry-after": "5" } : undefined;
+  expect(verdict.finalFault.headers).toEqual(
+    retryAfterMs === undefined ? defaultHeaders : { "retry-after": String(retryAfterMs / 1000) },
+  );
 });
 
 test.each([
@@ -150,58 +152,60 @@ test("BILL-08 a refused credential is blamed on the operator, an own key on the 
   expect(summarize(verdict)).toEqual(next(502, "upstream_error", "operator"));
   const own = attributeToOwnKey(verdict, "acme", null);
   expect(summarize(own)).toEqual(next(502, "upstream_error", "workspace"));
-  expect(own.why).toBe("your key for acme was refused");
+  expect(own.why).toBe("your key for acme was rejected");
 });
 
 const at = (status: number) => classifyStatus(status, {}, NO_DETAILS, "acme");
 const timedOut = classifyFailure({ kind: "timeout", why: "t", sent: true }, "acme");
 
 test.each<[string, FailureVerdict, (reason: string) => string]>([
-  ["fails", at(500), (reason) => `The provider acme gave no usable answer and ${reason}. Try again.`],
-  ["times out", timedOut, (reason) => `The provider acme did not answer in time and ${reason}. Try again.`],
-  ["is busy", at(429), (reason) => `The provider acme is at its rate limit and ${reason}. Try again shortly.`],
+  ["fails", at(500), (reason) => `The provider acme returned no usable response, and ${reason}. Try again.`],
+  ["times out", timedOut, (reason) => `The provider acme did not respond in time, and ${reason}. Try again.`],
+  ["is busy", at(429), (reason) => `The provider acme is at its rate limit, and ${reason}. Try again shortly.`],
   [
     "rejects an own key",
     attributeToOwnKey(at(401), "acme", 401),
     (reason) =>
-      `The provider acme did not accept the workspace's own key (401), and ${reason}. An admin of the workspace can test it, or connect another one.`,
+      `The provider acme rejected the workspace's own key (401), and ${reason}. An admin of the workspace can test the key, or connect another one.`,
   ],
   [
     "is a failing node",
     attributeToNode(at(500), "rack", 500),
-    (reason) => `The node rack gave no usable answer and ${reason}. Try again, or look after its server.`,
+    (reason) => `The node rack returned no usable response, and ${reason}. Try again, or check its local server.`,
   ],
   [
     "is a node that times out",
     attributeToNode(timedOut, "rack", null),
-    (reason) => `The node rack did not answer in time and ${reason}. Try again.`,
+    (reason) => `The node rack did not respond in time, and ${reason}. Try again.`,
   ],
   [
     "is a node that rejects the request",
     attributeToNode(at(401), "rack", 401),
     (reason) =>
-      `The local server of the node rack refused the request (401), and ${reason}. Look at its key and its models.`,
+      `The local server of the node rack rejected the request (401), and ${reason}. Check its key and its models.`,
   ],
   [
     "is a node that disconnected",
     classifyNodeOffline("rack", "lab/writer"),
-    (reason) =>
-      `The node rack has just stopped serving lab/writer, and ${reason}. Try again shortly, or look after its agent.`,
+    (reason) => `The node rack no longer serves lab/writer, and ${reason}. Try again shortly, or check its agent.`,
   ],
   [
     "returns an invalid reply",
-    classifyMalformed("no other endpoint is left", "acme", { code: "upstream_invalid_answer", model: "lab/judge" }),
+    classifyMalformed("no other endpoint is available", "acme", {
+      code: "upstream_invalid_answer",
+      model: "lab/judge",
+    }),
     (reason) =>
-      `The provider acme gave no usable answer of lab/judge (no other endpoint is left), and ${reason}. Try again, or ask another model.`,
+      `The provider acme returned no usable response of lab/judge (no other endpoint is available), and ${reason}. Try again, or use another model.`,
   ],
   [
     "is excluded by policy, whose message names no reason",
-    classifyExcluded("blocked", fault("provider_blocked", { message: "no other endpoint is left" })),
-    () => "no other endpoint is left",
+    classifyExcluded("blocked", fault("provider_blocked", { message: "no other endpoint is available" })),
+    () => "no other endpoint is available",
   ],
 ])("ERR-01 the last endpoint %s: the message says why no other is called", (_, verdict, details) => {
   if (verdict.is !== "next") throw new Error("expected the verdict next");
-  expect(verdict.finalFault.message).toBe(details("no other endpoint is left"));
+  expect(verdict.finalFault.message).toBe(details("no other endpoint is available"));
   const finalFault = faultEndedBy(verdict, "the time is up");
   expect(finalFault).toMatchObject({
     code: verdict.finalFault.code,

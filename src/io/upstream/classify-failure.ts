@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
-import { redactSecrets } from "../../kit/secret.ts";
+import type { UpstreamError } from "../../contract/upstream-error.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
+import { unsupportedParameterIn } from "./unsupported-parameter.ts";
+import { cleanMessage, cleanUpstreamError, redactCredentials, upstreamErrorFor } from "./upstream-error.ts";
 
 /** Who caused a failed attempt. */
 export type Blame =
@@ -12,6 +14,8 @@ export type Blame =
   | { readonly on: "operator" }
   /** The same for a workspace's own key: its members are alerted. */
   | { readonly on: "workspace" }
+  /** The catalogue: the provider rejects a parameter that the endpoint's entry claims. */
+  | { readonly on: "catalogue"; readonly parameter: string }
   /** No request was sent, or the gateway itself aborted it. */
   | { readonly on: "none" };
 
@@ -21,6 +25,8 @@ export type FailureReport = {
   readonly finalFault: Fault;
   /** If others are left but the request ended for another reason; absent if the message names no reason. */
   readonly faultFor?: (reason: string) => Fault;
+  /** Nothing was sent: the request cannot be encoded in the endpoint's dialect. */
+  readonly isUnencodable?: true;
 };
 
 /** What follows from a failed attempt. */
@@ -32,8 +38,6 @@ export type FailureVerdict =
       readonly blame: Blame;
       /** The response was not a valid reply. */
       readonly isMalformed?: true;
-      /** Nothing was sent: the request cannot be encoded in the endpoint's dialect. */
-      readonly isUnencodable?: true;
       /** Nothing was sent: a check right before sending failed, although the plan allowed it. */
       readonly wasNotSent?: true;
       /** The workspace's own key was removed or replaced after planning. */
@@ -42,13 +46,22 @@ export type FailureVerdict =
       readonly afterPartialSend?: FailureReport;
       /** Another instance on the way to a node is stopping. */
       readonly isPeerStopping?: true;
+      /** The provider's error about a credential or an account; only its owner may see it. */
+      readonly accountError?: UpstreamError;
       /** Wait before a retry at the same endpoint; undefined: no such retry. */
       readonly retrySameAfterMs: number | undefined;
     })
   /** The node is at capacity and did nothing with the request: as if it had not been sent. */
   | { readonly is: "busy"; readonly why: string }
   /** A healthy endpoint rejected the request itself, or the gateway is stopping: no further attempts. */
-  | { readonly is: "stop"; readonly why: string; readonly fault: Fault; readonly stopped?: { readonly sent: boolean } };
+  | {
+      readonly is: "stop";
+      readonly why: string;
+      readonly fault: Fault;
+      readonly stopped?: { readonly sent: boolean };
+      /** The field that the provider names as unsupported. */
+      readonly unsupportedField?: string | undefined;
+    };
 
 /** Rejections of the request itself: another endpoint would reject it too. */
 const CALLER_STATUSES: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
@@ -62,7 +75,7 @@ const RETRY_WAIT_MS_MAX = 2000;
 /** A restarting server or a short network fault recovers within moments or not for a while. */
 const RECONNECT_AFTER_MS = 100;
 const NO_BLAME: Blame = { on: "none" };
-const NO_ENDPOINT_LEFT = "no other endpoint is left";
+const NO_ENDPOINT_LEFT = "no other endpoint is available";
 
 function failureReport(faultFor: (reason: string) => Fault): FailureReport {
   return { finalFault: faultFor(NO_ENDPOINT_LEFT), faultFor };
@@ -81,11 +94,11 @@ export function classifyStatus(
   provider: string,
 ): FailureVerdict {
   if (CALLER_STATUSES.has(status) && !isBadCredential(problem) && !isQuotaExhausted(problem))
-    return passThroughRefusal(status, problem);
+    return passThroughRefusal(status, problem, provider);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
-    return passThroughRefusal(status, problem);
+    return passThroughRefusal(status, problem, provider);
   if (isOperatorStatus(status) || isQuotaExhausted(problem) || isBadCredential(problem)) {
-    const why = `provider refused the gateway's own credential or deployment (${status})`;
+    const why = `provider rejected the gateway's own credential or deployment (${status})`;
     const broken = brokenReport(provider);
     return {
       is: "next",
@@ -93,6 +106,7 @@ export function classifyStatus(
       mayHaveBeenAccepted: false,
       ...broken,
       blame: { on: "operator" },
+      accountError: upstreamErrorFor(problem, status, provider),
       retrySameAfterMs: undefined,
     };
   }
@@ -122,8 +136,9 @@ function classifyBusy(
   const advice = seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`;
   const busyReport = failureReport((reason) =>
     fault(limited ? "rate_limit_exceeded" : "upstream_error", {
-      message: `The provider ${provider} ${state} and ${reason}. ${advice}`,
-      ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
+      message: `The provider ${provider} ${state}, and ${reason}. ${advice}`,
+      headers: seconds === undefined ? undefined : { "retry-after": String(seconds) },
+      messagesType: problem.type === "overloaded_error" ? problem.type : undefined,
     }),
   );
   return {
@@ -154,16 +169,16 @@ export function classifyFailure(failure: UpstreamFailure, provider: string): Fai
 /** The drain timeout expired: the caller retries at another instance. */
 function classifyStopped(sent: boolean): FailureVerdict {
   const problem = fault("service_unavailable", {
-    message: "The gateway was told to stop before this answer was whole. Nothing is charged; send the request again.",
+    message: "The gateway is stopping, so this response ends incomplete. Nothing is charged; send the request again.",
   });
-  return { is: "stop", why: "the gateway was told to stop", fault: problem, stopped: { sent } };
+  return { is: "stop", why: "the gateway is stopping", fault: problem, stopped: { sent } };
 }
 
 /** A stopping peer ended the request: this instance continues with the next endpoint. */
 function classifyLeaving({ sent, why }: UpstreamFailure): FailureVerdict {
   const finalFault = fault("service_unavailable", {
     message:
-      "The instance of the gateway that the node is connected to was told to stop before the answer was whole. Nothing is charged; send the request again.",
+      "The gateway instance that the node is connected to is stopping, so this response ends incomplete. Nothing is charged; send the request again.",
   });
   const retrySameAfterMs = sent ? undefined : RECONNECT_AFTER_MS;
   return {
@@ -184,7 +199,7 @@ type ModelFailure = { readonly code: FaultCode; readonly model: string };
 export function classifyMalformed(what: string, provider: string, named?: ModelFailure): FailureVerdict {
   return {
     is: "next",
-    why: `malformed answer: ${what}`,
+    why: `malformed response: ${what}`,
     mayHaveBeenAccepted: true,
     ...(named === undefined ? brokenReport(provider) : unusableReport(provider, named, what)),
     blame: { on: "endpoint", retryAfterMs: undefined },
@@ -208,7 +223,7 @@ export function classifyExcluded(why: string, refusal: Fault): FailureVerdict {
 /** The endpoint was removed from the catalogue or disconnected after planning. */
 export function classifyWithdrawn({ id, model }: { readonly id: string; readonly model: string }): FailureVerdict {
   const finalFault = fault("model_not_found", {
-    message: `The model ${model} can no longer be called here: ${id} was just withdrawn. Try again.`,
+    message: `The model ${model} can no longer be called: ${id} was just withdrawn. Try again.`,
     param: "model",
   });
   const why = "withdrawn since the plan was made";
@@ -228,7 +243,7 @@ export function classifyOwnKeyRemoved(provider: string, how: "removed" | "replac
   const removedReport = (when: string) =>
     failureReport((reason) =>
       fault("upstream_error", {
-        message: `The workspace's own key for ${provider} was ${how} ${when} with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
+        message: `The workspace's own key for ${provider} was ${how} ${when}, and ${reason}. Retry: the request then uses the current keys.`,
       }),
     );
   const why = `your key for ${provider} was ${how} since the plan was made`;
@@ -236,8 +251,8 @@ export function classifyOwnKeyRemoved(provider: string, how: "removed" | "replac
     is: "next",
     why,
     mayHaveBeenAccepted: false,
-    ...removedReport("before the request went out"),
-    afterPartialSend: removedReport("after parts of the request had gone out"),
+    ...removedReport("before the request was sent"),
+    afterPartialSend: removedReport("after part of the request was sent"),
     blame: NO_BLAME,
     wasNotSent: true,
     isOwnKeyRemoved: true,
@@ -249,10 +264,10 @@ export function classifyOwnKeyRemoved(provider: string, how: "removed" | "replac
 export function classifyOwnOnly(provider: string): FailureVerdict {
   const ownOnly = failureReport((reason) =>
     fault("upstream_error", {
-      message: `Only the workspace's own key for ${provider} is to be used since the request was planned, and ${reason}. Send it again: it goes by the keys that are there then.`,
+      message: `Since the request was planned, only the workspace's own key for ${provider} may be used, and ${reason}. Retry: the request then uses the current keys.`,
     }),
   );
-  const why = `only your own key for ${provider} is to be used now`;
+  const why = `only your own key for ${provider} may be used now`;
   return {
     is: "next",
     why,
@@ -268,7 +283,7 @@ export function classifyOwnOnly(provider: string): FailureVerdict {
 export function classifyNodeOffline(name: string, model: string): FailureVerdict {
   const offline = failureReport((reason) =>
     fault("upstream_error", {
-      message: `The node ${name} has just stopped serving ${model}, and ${reason}. Try again shortly, or look after its agent.`,
+      message: `The node ${name} no longer serves ${model}, and ${reason}. Try again shortly, or check its agent.`,
     }),
   );
   const why = "the node stopped serving it since the plan was made";
@@ -288,7 +303,7 @@ export function classifyNodeOffline(name: string, model: string): FailureVerdict
  * so the log gets only its code.
  */
 export function classifyUnencodable(finalFault: Fault): FailureVerdict {
-  const why = `cannot be told: ${finalFault.code}${finalFault.param === undefined ? "" : ` (${finalFault.param})`}`;
+  const why = `cannot be encoded: ${finalFault.code}${finalFault.param === undefined ? "" : ` (${finalFault.param})`}`;
   return {
     is: "next",
     why,
@@ -302,12 +317,12 @@ export function classifyUnencodable(finalFault: Fault): FailureVerdict {
 
 /** The key was revoked mid-request: no further attempts. */
 export function classifyKeyRevoked(refusal: Fault): FailureVerdict {
-  return { is: "stop", why: `not admitted any more: ${refusal.code}`, fault: refusal };
+  return { is: "stop", why: `no longer admitted: ${refusal.code}`, fault: refusal };
 }
 
 /** No credential is available, and a retry would not get one; nothing was sent. */
 export function classifyCredentialFailure(provider: string): FailureVerdict {
-  const why = "the gateway's own credential was refused by who issues it";
+  const why = "the gateway's own credential was rejected by its issuer";
   const broken = brokenReport(provider);
   return {
     is: "next",
@@ -325,13 +340,14 @@ export function attributeToOwnKey(verdict: FailureVerdict, provider: string, sta
   const shown = status === null ? "" : ` (${status})`;
   const isRefused = status === null || status === 401 || status === 403 || status === 400;
   const why = isRefused
-    ? `your key for ${provider} was refused${shown}`
-    : `your account at ${provider} did not let the request through${shown}`;
+    ? `your key for ${provider} was rejected${shown}`
+    : `your account at ${provider} rejected the request${shown}`;
   const refused = failureReport((reason) =>
     fault("upstream_error", {
-      message: `The provider ${provider} did not accept the workspace's own key${shown}, and ${reason}. An admin of the workspace can test it, or connect another one.`,
+      message: `The provider ${provider} rejected the workspace's own key${shown}, and ${reason}. An admin of the workspace can test the key, or connect another one.`,
       headers: { "x-should-retry": "false" },
       detail: { ownKey: provider },
+      upstream: verdict.accountError,
     }),
   );
   return { ...verdict, why, ...refused, blame: { on: "workspace" } };
@@ -340,36 +356,73 @@ export function attributeToOwnKey(verdict: FailureVerdict, provider: string, sta
 /** The verdict for an attempt at a node: the workspace is responsible for its server. */
 export function attributeToNode(verdict: FailureVerdict, name: string, status: number | null): FailureVerdict {
   if (verdict.is !== "next") return verdict;
-  const { code } = verdict.finalFault;
+  const { code, messagesType } = verdict.finalFault;
   const isRefused = verdict.blame.on === "operator" && status !== null;
   const messageFor = (reason: string) => {
-    if (code === "upstream_timeout") return `The node ${name} did not answer in time and ${reason}. Try again.`;
+    if (code === "upstream_timeout") return `The node ${name} did not respond in time, and ${reason}. Try again.`;
     return isRefused
-      ? `The local server of the node ${name} refused the request (${status}), and ${reason}. Look at its key and its models.`
-      : `The node ${name} gave no usable answer and ${reason}. Try again, or look after its server.`;
+      ? `The local server of the node ${name} rejected the request (${status}), and ${reason}. Check its key and its models.`
+      : `The node ${name} returned no usable response, and ${reason}. Try again, or check its local server.`;
   };
   const isGeneric = code === "upstream_timeout" || code === "upstream_error";
   const failed = {
     ...verdict,
-    ...(isGeneric ? failureReport((reason) => fault(code, { message: messageFor(reason) })) : {}),
+    ...(isGeneric ? failureReport((reason) => fault(code, { message: messageFor(reason), messagesType })) : {}),
   };
   if (!isRefused) return failed;
-  const why = `the local server refused the request (${status})`;
+  const why = `the local server rejected the request (${status})`;
   return { ...failed, why, blame: { on: "endpoint", retryAfterMs: undefined } };
 }
 
-/** Removes the presented credential from a provider's message. */
-export function redactVerdict(verdict: FailureVerdict, secrets: readonly string[]): FailureVerdict {
-  if (verdict.is !== "stop") return verdict;
-  return { ...verdict, fault: verdict.fault.reworded({ message: redactSecrets(verdict.fault.message, secrets) }) };
+/** The provider rejects a parameter that the catalogue claims for the endpoint: another endpoint may support it. */
+export function classifyUnclaimed(refused: Fault, parameter: string): FailureVerdict {
+  return {
+    is: "next",
+    why: `provider rejected ${parameter}, which the catalogue says it supports`,
+    mayHaveBeenAccepted: false,
+    finalFault: refused,
+    blame: { on: "catalogue", parameter },
+    retrySameAfterMs: undefined,
+  };
 }
 
-function passThroughRefusal(status: number, problem: UpstreamProblem): FailureVerdict {
+/** Removes the presented credential and other secrets from a provider's words, then bounds them. */
+export function redactVerdict(verdict: FailureVerdict, secrets: readonly string[]): FailureVerdict {
+  if (verdict.is === "next") {
+    const { accountError } = verdict;
+    return accountError === undefined
+      ? verdict
+      : { ...verdict, accountError: cleanUpstreamError(accountError, secrets) };
+  }
+  if (verdict.is !== "stop") return verdict;
+  const { message, upstream } = verdict.fault;
+  const words = {
+    message: cleanMessage(message, secrets),
+    upstream: upstream && cleanUpstreamError(upstream, secrets),
+  };
+  return { ...verdict, fault: verdict.fault.reworded(words) };
+}
+
+/** The fault for a request that the model declined, with the provider's own error. */
+export function classifyDeclined(
+  status: number,
+  problem: UpstreamProblem,
+  provider: string,
+  declined: Fault,
+): FailureVerdict {
+  const { message } = declined;
+  const upstream = upstreamErrorFor(problem, status, provider);
+  return { is: "stop", why: `provider declined (${status})`, fault: declined.reworded({ message, upstream }) };
+}
+
+function passThroughRefusal(status: number, problem: UpstreamProblem, provider: string): FailureVerdict {
   const message = redactCredentials(problem.message);
+  const upstream = upstreamErrorFor(problem, status, provider);
   return {
     is: "stop",
-    why: `provider refused the request (${status})`,
-    fault: fault("provider_error", { message, status }),
+    why: `provider rejected the request (${status})`,
+    fault: fault("provider_error", { message, status, upstream }),
+    unsupportedField: unsupportedParameterIn(problem),
   };
 }
 
@@ -401,21 +454,21 @@ function isOperatorStatus(status: number): boolean {
 const timeoutReport = (provider: string) =>
   failureReport((reason) =>
     fault("upstream_timeout", {
-      message: `The provider ${provider} did not answer in time and ${reason}. Try again.`,
+      message: `The provider ${provider} did not respond in time, and ${reason}. Try again.`,
     }),
   );
 
 const brokenReport = (provider: string) =>
   failureReport((reason) =>
     fault("upstream_error", {
-      message: `The provider ${provider} gave no usable answer and ${reason}. Try again.`,
+      message: `The provider ${provider} returned no usable response, and ${reason}. Try again.`,
     }),
   );
 
 const unusableReport = (provider: string, { code, model }: ModelFailure, what: string) =>
   failureReport((reason) =>
     fault(code, {
-      message: `The provider ${provider} gave no usable answer of ${model} (${what}), and ${reason}. Try again, or ask another model.`,
+      message: `The provider ${provider} returned no usable response of ${model} (${what}), and ${reason}. Try again, or use another model.`,
     }),
   );
 
@@ -436,12 +489,4 @@ function retryAfterSeconds(headers: IncomingHttpHeaders): number | undefined {
 
 function problemRetryAfterSeconds({ retryAfterSeconds: seconds }: UpstreamProblem): number | undefined {
   return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX);
-}
-
-const CREDENTIAL_PATTERN =
-  /\b(?:sk|pk|rk|gsk|xai|AIza|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\bA[KS]IA[A-Z\d]{16}\b|\b[Bb]earer\s+\S+|\b(?:x-)?api-key["']?\s*[:=]\s*["']?[^\s"',]+|([?&](?:(?:api_?|access_)?key|(?:access_|auth_)?token|sig(?:nature)?)=)[^&\s"']+/gi;
-
-/** A provider's message may echo a credential, which the caller must not see. */
-function redactCredentials(message: string): string {
-  return message.replace(CREDENTIAL_PATTERN, "[redacted]");
 }

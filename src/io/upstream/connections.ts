@@ -52,7 +52,7 @@ export function authorize(
   request: OutboundRequest,
 ): MaybePromise<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
-  if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the key that is kept does not open");
+  if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the stored key cannot be decrypted");
   if (credential.kind === "aws") return sigV4Headers(credential.keys, request);
   if (credential.kind === "minted")
     return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));

@@ -33,7 +33,7 @@ import {
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { modelFactsFor } from "./model-facts.ts";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type DecisionTarget = {
@@ -46,7 +46,7 @@ export type DecisionTarget = {
 export function decisionsAdapter(ask: DecisionCall, target: DecisionTarget): UpstreamAdapter {
   const { decisions, decisionsInterface } = target.endpoint;
   if (decisions === null || decisionsInterface === null)
-    throw new Error(`${target.endpoint.id} has no interface for decisions`);
+    throw new Error(`${target.endpoint.id} has no decisions interface`);
   return decisionsInterface === "logprobs"
     ? logprobsAdapter(ask, target, decisions)
     : wireFormatAdapter(ask, target, decisions, UPSTREAM_ADAPTERS.decisions[decisionsInterface]);
@@ -59,24 +59,24 @@ type CommonMembers = Pick<
   | "streamContentType"
   | "keepAliveFrame"
   | "effort"
-  | "droppedFields"
+  | "omitted"
   | "unusableFaultCode"
   | "openFrameReader"
   | "openReplyStream"
 >;
 
-function commonMembers({ ignoredFields = NO_DROPPED_FIELDS }: DecisionCall): CommonMembers {
+function commonMembers({ ignoredFields }: DecisionCall): CommonMembers {
   return {
     surface: null,
     headers: {},
     streamContentType: "text/event-stream",
     keepAliveFrame: "",
     effort: undefined,
-    droppedFields: ignoredFields,
+    omitted: ignoredFields,
     unusableFaultCode: "upstream_invalid_answer",
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
-      throw new Error("decisions do not come as a stream");
+      throw new Error("decisions arrived as a stream");
     },
   };
 }
@@ -96,7 +96,7 @@ function wireFormatAdapter(
     encode: () => JSON.stringify(wire.encode(ask, facts)),
     decodeResponse(bytes, headers) {
       const reply = wire.decode(tryParseJson(bytes), facts, headers);
-      if (reply === undefined) return { unusable: "not an answer of its format" };
+      if (reply === undefined) return { unusable: "not a valid response of its format" };
       const answers = validateReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
       const { usage, upstreamId } = reply;
@@ -122,16 +122,16 @@ type DecisionResult = {
 /** Decisions are never billed by an estimate: a reply without usage, or with implausible usage, is unusable. */
 function replyOf({ ask, target, answers, usage, upstreamId, requests }: DecisionResult): WholeReply | UnusableReply {
   const { endpoint, model, client } = target;
-  if (usage === undefined) return { unusable: "the provider did not report what it used" };
+  if (usage === undefined) return { unusable: "the provider reported no usage" };
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   // Some providers read the whole input for each question.
   const promptReads = ask.questions.length;
   if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, implausibleUsage(ask)))
-    return { unusable: "the provider reported more than it can have read" };
+    return { unusable: "the provider reported more input tokens than the request has" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // An answer without input tokens is implausible; a refusal may be free.
   if (usage.inputTokens === 0 && declined.length < ask.questions.length)
-    return { unusable: "the provider reported that it read nothing" };
+    return { unusable: "the provider reported no input tokens" };
   return {
     usage,
     upstreamId,
@@ -153,7 +153,7 @@ function refusalFaultFor(questions: readonly DecisionQuestion[], { endpoint }: D
   const [first] = questions;
   const what = questions.length === 1 ? `question ${names[0]}` : `questions ${names.join(", ")}${more}`;
   return fault("decision_refused", {
-    message: `The provider ${endpoint.provider} declined ${what}. What it read is billed as it bills it. Ask in other words, or leave it out.`,
+    message: `The provider ${endpoint.provider} declined ${what}. The input tokens are billed as reported. Rephrase or remove it.`,
     ...(questions.length === 1 && first !== undefined ? { param: questionPath(first) } : {}),
   });
 }

@@ -24,13 +24,12 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
 /** Models without sampling reject these in every dialect. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
-/** The parameter table governs this surface, also on endpoints of its own dialect. */
-const CHAT_SUPPORT: DialectSupport = {
+/** Shared by the surfaces: what the dialect of an endpoint supports. */
+const TRANSLATION_SUPPORT: DialectSupport = {
   // Decided by dialect and model facts, never by vendor: a provider's own parameter list excludes nothing.
   takesParameter(endpoint, parameter, { needs, defaultedParameters }) {
     const isDefault = defaultedParameters?.includes(parameter) === true;
     if (SAMPLING.has(parameter) && !takesSampling(endpoint, isDefault ? "default" : "other")) return false;
-    if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
     return dialectFor(endpoint, needs).fields[parameter] !== "400";
   },
   takesNeed(endpoint, need, { needs }) {
@@ -44,14 +43,20 @@ const CHAT_SUPPORT: DialectSupport = {
   },
 };
 
+/** The parameter table governs this surface, also on endpoints of its own dialect. */
+const CHAT_SUPPORT: DialectSupport = {
+  ...TRANSLATION_SUPPORT,
+  forwardsUnknown: (endpoint, { needs }) => dialectFor(endpoint, needs) === chatUpstream,
+};
+
 const hasMessagesPassthrough = (endpoint: Endpoint): boolean => messagesRouteFor(endpoint) !== undefined;
 const MESSAGES_SUPPORT: DialectSupport = {
-  ...CHAT_SUPPORT,
+  ...TRANSLATION_SUPPORT,
   isNative: hasMessagesPassthrough,
   isVerbatim: hasMessagesPassthrough,
 };
 
-const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
+const RESPONSES_SUPPORT: DialectSupport = { ...TRANSLATION_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 /** What an endpoint's dialect can express of a call; the planner checks it before any endpoint is called. */
 export const DIALECT_SUPPORT: Readonly<Record<"chat" | "messages" | "responses", DialectSupport>> = {

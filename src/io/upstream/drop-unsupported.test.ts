@@ -2,9 +2,6 @@ import { describe, expect, test } from "vitest";
 import { callOf, FACTS } from "../../../tests/support/messages.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
-import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
-import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
-import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import { availableOutputTokens, dropUnsupported } from "./drop-unsupported.ts";
 
 const reduce = (overrides: Partial<Call>, maxOutputTokens: number | null) =>
@@ -22,13 +19,14 @@ describe("an output limit", () => {
     expect([small.maxOutputTokens, small.reasoning?.budgetTokens]).toEqual([16_384, 1_024]);
   });
 
-  test("MSG-02 a lowered limit is named in the dropped fields", () => {
+  test("MSG-02 a lowered limit is named as adjusted", () => {
     const parameterNames = { reasoning_effort: "thinking" };
-    expect(reduce({ maxOutputTokens: 32_000 }, 16_384).droppedFields).toEqual(["max_tokens above 16384"]);
-    expect(
-      reduce({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).droppedFields,
-    ).toEqual(["max_tokens above 16384", "thinking above 16383"]);
-    expect(reduce({ maxOutputTokens: 100 }, 16_384).droppedFields).toEqual([]);
+    expect(reduce({ maxOutputTokens: 32_000 }, 16_384).adjusted).toEqual(["max_tokens above 16384"]);
+    expect(reduce({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).adjusted).toEqual([
+      "max_tokens above 16384",
+      "thinking above 16383",
+    ]);
+    expect(reduce({ maxOutputTokens: 100 }, 16_384).adjusted).toEqual([]);
   });
 
   test.each([
@@ -49,15 +47,4 @@ describe("an output limit", () => {
   ])("of %s is unchanged for a model maximum of %s", (requested, modelMax) => {
     expect(reducedCall({ maxOutputTokens: requested }, modelMax).maxOutputTokens).toBe(requested);
   });
-});
-
-test("PARAM-04 cache markers are dropped and named for dialects without them", () => {
-  const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
-  for (const dialect of [chatUpstream, geminiUpstream, responsesUpstream]) {
-    expect(dropUnsupported({ ...callOf({}), turns }, dialect, FACTS).droppedFields).toEqual(["cache_control"]);
-    const both = { ...callOf({}), turns, advisory: ["cache_control"] };
-    expect(dropUnsupported(both, dialect, FACTS).droppedFields).toEqual(["cache_control"]);
-    expect(dropUnsupported(callOf({}), dialect, FACTS).droppedFields).toEqual([]);
-  }
-  expect(dropUnsupported({ ...callOf({}), turns }, messagesUpstream, FACTS).droppedFields).toEqual([]);
 });

@@ -15,8 +15,8 @@ export function createEcbRateSource(address: string, transport: Pick<Transport, 
       const headers = { accept: "application/xml, text/xml", "accept-encoding": "identity" };
       const request = { url: address, headers, body: "", method: "GET" } as const;
       const response = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
-      if (!("status" in response)) return { problem: `its source did not answer (${response.kind}: ${response.why})` };
-      if (response.status !== 200) return { problem: `its source answered ${response.status}` };
+      if (!("status" in response)) return { problem: `the source did not respond (${response.kind}: ${response.why})` };
+      if (response.status !== 200) return { problem: `the source responded with ${response.status}` };
       return parseEcbRates(response.bytes.toString("utf8"));
     },
   };

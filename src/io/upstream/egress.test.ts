@@ -92,7 +92,7 @@ test("BILL-10 DNS rebinding between save and send is rejected", async () => {
     expect([hidden, (await sent()).is]).toEqual([hidden, "refused"]);
   }
   answers.length = 0;
-  expect(await sent()).toEqual({ is: "failed", why: "its name cannot be resolved" });
+  expect(await sent()).toEqual({ is: "failed", why: "the host name cannot be resolved" });
   expect(requests).toEqual([]);
 });
 
@@ -117,12 +117,12 @@ test("BILL-10 redirects are not followed, and silent or flooding receivers are a
   const silent = await receiver("silent");
   expect(await post(`http://127.0.0.1:${silent.port}/`, 300)).toEqual({
     is: "failed",
-    why: "it did not answer in time",
+    why: "the receiver did not respond in time",
   });
   const endless = await receiver("endless");
   expect(await post(`http://127.0.0.1:${endless.port}/`)).toEqual({ is: "answered", status: 200 });
   const gone = await post("http://127.0.0.1:1/");
-  expect(gone).toMatchObject({ is: "failed", why: expect.stringContaining("cannot be reached") });
+  expect(gone).toMatchObject({ is: "failed", why: expect.stringContaining("unreachable") });
 });
 
 test("BILL-10 an SMTP URL is parsed, and displayed without its password", () => {

@@ -40,17 +40,17 @@ const URL_CHARS_MAX = 2048;
 export function parseEgressUrl(text: string, rules: EgressRules): URL | { readonly problem: string } {
   const url = text.length <= URL_CHARS_MAX && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    return { problem: "write an absolute https address of at most 2048 characters" };
-  if (url.username !== "" || url.password !== "") return { problem: "write it without user and password" };
-  if (url.hash !== "") return { problem: "write it without a fragment" };
+    return { problem: "must be an absolute https URL of at most 2048 characters" };
+  if (url.username !== "" || url.password !== "") return { problem: "must not contain a user or password" };
+  if (url.hash !== "") return { problem: "must not have a fragment" };
   if (rules === "anywhere") return url;
-  if (url.protocol !== "https:") return { problem: "write an address that begins with https://" };
+  if (url.protocol !== "https:") return { problem: "must begin with https://" };
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(host) !== 0 && !isPublicAddress(host)) return { problem: NOT_PUBLIC };
   return url;
 }
 
-const NOT_PUBLIC = "the address is in a private or reserved network, where the gateway sends nothing";
+const NOT_PUBLIC = "must not be in a private or reserved network";
 
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;

@@ -19,7 +19,7 @@ import {
   type VectorFormat,
 } from "../../language/embeddings/render.ts";
 import type { EmbeddingReply } from "../../language/embeddings/wire-format.ts";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type EmbeddingTarget = {
@@ -102,7 +102,6 @@ function batchAdapter(
     streamContentType: "text/event-stream",
     keepAliveFrame: "",
     effort: undefined,
-    droppedFields: NO_DROPPED_FIELDS,
     // Wider than the billing check: it opens circuits, so it allows for the provider's overhead per input.
     maxUsage: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
     encode: () =>
@@ -123,7 +122,7 @@ function batchAdapter(
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
-      throw new Error("vectors do not come as a stream");
+      throw new Error("vectors arrived as a stream");
     },
     decodeProblem: wire.decodeProblem,
   };
@@ -143,7 +142,7 @@ function decodeBatch(
   const vectors: RenderedVector[] = [];
   for (const one of rawVectors) {
     const written = renderVector(one, writing);
-    if (written === undefined) return { unusable: "something that is no vector" };
+    if (written === undefined) return { unusable: "an item is not a vector" };
     vectors.push(written);
   }
   const reported = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
@@ -159,8 +158,8 @@ function plausibleTokensFor(inputs: EmbeddingInputs): number {
   return PLAUSIBLE_FACTOR * Math.max(texts, numbers);
 }
 
-const UNEQUAL_LENGTHS: UnusableReply = { unusable: "vectors of another length" };
-const TOO_MANY_VECTORS: UnusableReply = { unusable: "more vectors than one answer can hold" };
+const UNEQUAL_LENGTHS: UnusableReply = { unusable: "vectors differ in length" };
+const TOO_MANY_VECTORS: UnusableReply = { unusable: "more vectors than one response can hold" };
 
 function vectorFormatFor({ call, support }: EmbeddingTarget): VectorFormat {
   const isShortened = support.normalize && call.dimensions !== undefined;

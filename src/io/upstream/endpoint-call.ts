@@ -51,7 +51,7 @@ export async function callEndpoint(call: EndpointCall, deps: EndpointCallDeps): 
 }
 
 function resultOf(answer: WholeReply | UnusableReply | undefined): EndpointCallResult {
-  if (answer === undefined) return failed("what came is not an answer of its format");
+  if (answer === undefined) return failed("not a valid response of its format");
   return "unusable" in answer ? failed(answer.unusable) : { is: "whole", answer };
 }
 
@@ -68,15 +68,15 @@ async function callOnce(call: EndpointCall, deps: EndpointCallDeps): Promise<End
     body = adapter.encode();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return failed("the question cannot be said to it");
+    return failed("the request cannot be encoded for this endpoint");
   }
   try {
     const outgoing = { url, headers, body, endpoint, nowMs: deps.clock.nowMs() };
     Object.assign(headers, await authorize(credential, adapter.auth, outgoing));
   } catch {
-    return failed("there was no credential to ask with");
+    return failed("there is no credential");
   }
-  if (signal.aborted) return failed("given up");
+  if (signal.aborted) return failed("aborted");
   return new Promise((resolve) => {
     const settle = (result: EndpointCallResult) => {
       cancelTimer(deadline);
@@ -84,11 +84,11 @@ async function callOnce(call: EndpointCall, deps: EndpointCallDeps): Promise<End
       resolve(result);
     };
     const onAbort = () => {
-      settle(failed("given up"));
+      settle(failed("aborted"));
       upstreamCall?.abort();
     };
     const deadline = deps.timers.after(deps.timeoutMs, () => {
-      settle(failed(`it took longer than ${Math.round(deps.timeoutMs / 1000)} s`));
+      settle(failed(`no complete response within ${Math.round(deps.timeoutMs / 1000)} s`));
       upstreamCall?.abort();
     });
     signal.addEventListener("abort", onAbort);
@@ -106,13 +106,13 @@ async function callOnce(call: EndpointCall, deps: EndpointCallDeps): Promise<End
 }
 
 const FAILURE_TEXTS = {
-  connect: "it could not be reached",
-  timeout: "it did not answer in time",
-  broken: "its answer broke off",
-  aborted: "given up",
-  stopped: "given up",
-  leaving: "given up",
-  busy: "it takes no more requests",
+  connect: "the endpoint is unreachable",
+  timeout: "the endpoint did not respond in time",
+  broken: "the response was cut off",
+  aborted: "aborted",
+  stopped: "aborted",
+  leaving: "aborted",
+  busy: "the endpoint accepts no more requests",
 } as const;
 
 type ResponseContext = {
@@ -136,7 +136,7 @@ function readerFor(
     return collect(context, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
-    settle(failed("its answer is compressed although that was not asked for"));
+    settle(failed("the response is compressed although not requested"));
     setImmediate(context.end);
     return { onData: () => "more", onEnd() {}, onFailure() {} };
   }
@@ -161,7 +161,7 @@ function collect(
       chunks.push(chunk);
       if (bytes > maxBytes) {
         if (longer === "cut") whole(Buffer.concat(chunks));
-        else settle(failed(`its answer is longer than ${maxBytes} bytes`));
+        else settle(failed(`the response is longer than ${maxBytes} bytes`));
         end();
       }
       return "more";
@@ -183,14 +183,14 @@ function audioReader(
       onAudio?.(piece.bytes);
       return true;
     }
-    settle(failed(piece.is === "malformed" ? piece.why : "it told of a problem in the middle of its audio"));
+    settle(failed(piece.is === "malformed" ? piece.why : "the endpoint reported an error in the middle of the audio"));
     return false;
   };
   return {
     onData(chunk) {
       bytes += chunk.length;
       const isLong = bytes > maxBytes;
-      if (isLong) settle(failed(`its answer is longer than ${maxBytes} bytes`));
+      if (isLong) settle(failed(`the response is longer than ${maxBytes} bytes`));
       if (isLong || !take(stream.read(chunk))) end();
       return "more";
     },

@@ -18,9 +18,7 @@ export function fetchOnce(
 ): Promise<FetchedResponse | UpstreamFailure> {
   return new Promise((resolve) => {
     // Created first: `send` may fail synchronously.
-    const deadline = timers.after(timeoutMs, () =>
-      settleAndAbort({ kind: "timeout", sent: true, why: "it took too long" }),
-    );
+    const deadline = timers.after(timeoutMs, () => settleAndAbort({ kind: "timeout", sent: true, why: "timeout" }));
     const settle = (outcome: FetchedResponse | UpstreamFailure) => {
       cancelTimer(deadline);
       resolve(outcome);

@@ -53,7 +53,8 @@ function formatFor(inbound: InboundRequest, { endpoint, model }: AdapterTarget):
     usesResponsesApi(endpoint, inbound.call, () => modelFactsFor(endpoint, model));
   if (isDetour) return responses;
   const format = generationAdapterOf(endpoint);
-  if (format === undefined) throw new Error(`${endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
+  if (format === undefined)
+    throw new Error(`${endpoint.id} has no dialect that ${inbound.dialect} can be translated to`);
   return format;
 }
 

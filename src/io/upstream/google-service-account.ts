@@ -36,7 +36,9 @@ export function parseServiceAccountKey(text: string): GoogleServiceAccount | { r
   const parsed = KeyFile.safeParse(value);
   if (!parsed.success) {
     const field = parsed.error.issues[0]?.path.join(".") ?? "";
-    return { problem: `it is not the key file of a service account: ${field === "" ? "no object" : `see ${field}`}` };
+    return {
+      problem: `it is not the key file of a service account: ${field === "" ? "not an object" : `see ${field}`}`,
+    };
   }
   const file = parsed.data;
   const key = parsePrivateKey(file.private_key);
@@ -115,12 +117,12 @@ async function fetchToken(
   const request = { url: account.tokenUri, headers: TOKEN_HEADERS, body };
   const bounds = { timers, timeoutMs: TOKEN_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX };
   const response = await fetchOnce(transport, request, bounds);
-  if (!("status" in response)) throw new Error(`the token endpoint did not answer: ${response.why}`);
-  const why = `the token endpoint refused with ${response.status}`;
+  if (!("status" in response)) throw new Error(`the token endpoint did not respond: ${response.why}`);
+  const why = `the token endpoint responded with ${response.status}`;
   if (REFUSAL_STATUSES.has(response.status)) throw new CredentialRefusedError(why);
   if (response.status !== 200) throw new Error(why);
   const parsed = TokenResponse.safeParse(tryParseJson(response.bytes));
-  if (!parsed.success) throw new Error("the token endpoint gave no token");
+  if (!parsed.success) throw new Error("the token endpoint returned no token");
   return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
 }
 

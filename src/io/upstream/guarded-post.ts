@@ -73,11 +73,12 @@ function sendPost(
 }
 
 function resultOfFailure({ kind, why }: UpstreamFailure): GuardedPostResult {
-  if (why === "EgressRefusedError") return { is: "refused", why: "its name leads into a private or reserved network" };
+  if (why === "EgressRefusedError")
+    return { is: "refused", why: "the host name resolves to a private or reserved network" };
   const failed = (text: string): GuardedPostResult => ({ is: "failed", why: text });
-  if (kind === "timeout" || kind === "aborted") return failed("it did not answer in time");
-  if (why === "ENOTFOUND" || why === "EAI_AGAIN") return failed("its name cannot be resolved");
-  return failed(kind === "connect" ? `it cannot be reached (${why})` : `the connection broke (${why})`);
+  if (kind === "timeout" || kind === "aborted") return failed("the receiver did not respond in time");
+  if (why === "ENOTFOUND" || why === "EAI_AGAIN") return failed("the host name cannot be resolved");
+  return failed(kind === "connect" ? `the receiver is unreachable (${why})` : `the connection was lost (${why})`);
 }
 
 /** Checks a URL before it is stored; undefined: it is allowed and resolves now. */
@@ -93,7 +94,7 @@ export async function egressUrlProblem(
     guardedLookup(rules, nameServers)(host, { all: true }, (error) => {
       if (error === null) resolve(undefined);
       else if (error.name === "EgressRefusedError") resolve(error.message);
-      else resolve(`the name ${host.slice(0, 100)} cannot be resolved`);
+      else resolve(`the host name ${host.slice(0, 100)} cannot be resolved`);
     });
   });
 }

@@ -20,7 +20,7 @@ export async function fetchSupportedPrompts(
   const request = { url: discoveryUrl, headers, body: "", method: "GET" } as const;
   const response = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
   if (!("status" in response))
-    throw new Error(`its discovery document did not come (${response.kind}: ${response.why})`);
-  if (response.status !== 200) throw new Error(`its discovery document came with status ${response.status}`);
+    throw new Error(`the discovery document could not be fetched (${response.kind}: ${response.why})`);
+  if (response.status !== 200) throw new Error(`the discovery document was returned with status ${response.status}`);
   return DiscoveryDocument.safeParse(tryParseJson(response.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
 }

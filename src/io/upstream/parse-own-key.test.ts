@@ -54,7 +54,7 @@ describe("a workspace's own key", () => {
 
   test("BILL-08 a plain key is rejected for providers that need a service account", () => {
     expect(parseOwnKey("AIza-canary-0123456789", "google-vertex", reading)).toEqual({
-      problem: "google-vertex takes no plain key: write the key file of a service account",
+      problem: "must be the key file of a service account: google-vertex does not support plain keys",
     });
     expect(parseOwnKey("AIza-canary-0123456789", "google-ai-studio", reading)).toMatchObject({ kind: "key" });
     const baseUrls = new Map([["GOOGLE_VERTEX__EU", "http://127.0.0.1:1/v1/projects/mine"]]);

@@ -58,9 +58,9 @@ export function parseOwnKey(
     return "problem" in parsed ? parsed : { ...parsed, fingerprint };
   }
   if (context.serviceAccountOnly.has(provider))
-    return { problem: `${provider} takes no plain key: write the key file of a service account` };
+    return { problem: `must be the key file of a service account: ${provider} does not support plain keys` };
   if (!PLAIN_KEY.test(secret))
-    return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
+    return { problem: "must be the key alone, 8 to 4096 characters on one line, or a JSON file" };
   return {
     kind: "key",
     hint: lastCharsOf(secret),
@@ -78,9 +78,9 @@ function parseAwsKeyPair(
 ): ParseResult {
   const pair = AwsKeyPair.safeParse(snakeCased(fields));
   if (!pair.success)
-    return { problem: "write JSON with access_key_id and secret_access_key, or the key file of a service account" };
+    return { problem: "must be JSON with access_key_id and secret_access_key, or the key file of a service account" };
   if (!sigV4Providers(snapshot).has(provider))
-    return { problem: `${provider} takes a plain key, not a key pair of AWS` };
+    return { problem: `must be a plain key: ${provider} does not support AWS key pairs` };
   const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token } = pair.data;
   const sessionToken = session_token ?? null;
   return {
@@ -92,11 +92,11 @@ function parseAwsKeyPair(
 
 function parseServiceAccount(text: string, provider: string, context: OwnKeyParsingContext): ParseResult {
   const account = parseServiceAccountKey(text);
-  if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
+  if ("problem" in account) return { problem: `must be the key file as downloaded: ${account.problem}` };
   if (!projectProviders(context.snapshot).has(provider))
-    return { problem: `${provider} takes a plain key, not a service account` };
+    return { problem: `must be a plain key: ${provider} does not support service accounts` };
   if (!context.tokenUris.includes(account.tokenUri))
-    return { problem: `its token_uri is not one of Google's: write ${context.tokenUris[0] ?? "none"}` };
+    return { problem: `must have a token_uri of Google: ${context.tokenUris[0] ?? "none"}` };
   return {
     kind: "google",
     hint: account.keyId === undefined ? null : lastCharsOf(account.keyId),

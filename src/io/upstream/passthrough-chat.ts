@@ -1,4 +1,5 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import { isNodeProvider } from "../../domain/record/request-shape.ts";
 import { effortsOf } from "../../domain/routing/filter.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -13,7 +14,7 @@ import {
 } from "../../language/dialects/chat/passthrough/request.ts";
 import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
-import { type AdapterTarget, type InboundChat, NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { AdapterTarget, InboundChat, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with the gateway's id. */
 export function passthroughChat(
@@ -21,6 +22,8 @@ export function passthroughChat(
   { endpoint, model, head }: AdapterTarget,
 ): UpstreamAdapter {
   const facts = passthroughFactsFor(endpoint, model);
+  // A node's own name for the model is no name that a request could send.
+  const ownModel = isNodeProvider(endpoint.provider) ? head.model : undefined;
   const history = historyPatches(request, body, { quirks: facts.quirks, signer: reasoningSignerOf(model) });
   return {
     surface: "chat",
@@ -30,15 +33,15 @@ export function passthroughChat(
     streamContentType: "text/event-stream",
     keepAliveFrame: chatClient.keepAlive,
     effort: call.reasoning === undefined ? undefined : effortFor(call, facts),
-    droppedFields: history?.dropped ?? NO_DROPPED_FIELDS,
+    omitted: history?.dropped,
     encode() {
       const patches = requestPatches(request, call, facts);
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeResponse: (bytes) => decodePassthroughReply(bytes, head.id),
+    decodeResponse: (bytes) => decodePassthroughReply(bytes, head.id, ownModel),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-    openReplyStream: () => new PassthroughChatStream(head.id, call.includeUsage),
+    openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel),
     decodeProblem,
   };
 }
@@ -48,6 +51,7 @@ function passthroughFactsFor(endpoint: Endpoint, model: Model): PassthroughChatF
     upstreamModel: endpoint.upstreamModel,
     outputLimit: outputLimitOf(endpoint),
     efforts: effortsOf(endpoint, model),
+    neverReasons: endpoint.features.reasoning === false,
     quirks: endpoint.quirks ?? [],
   };
 }

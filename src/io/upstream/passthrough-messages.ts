@@ -9,8 +9,8 @@ import { ConverseFrames } from "../../language/dialects/converse/upstream/frames
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
 import { decodePassthroughReply, type OwnMembers } from "../../language/dialects/messages/passthrough/reply.ts";
 import {
-  EAGER_STREAMING,
   EAGER_STREAMING_BETA,
+  EAGER_STREAMING_PATH,
   effortPatches,
   hasForeignReasoning,
   stripUnknownHints,
@@ -25,10 +25,11 @@ import {
   RAW_PREDICT_VERSION,
   rawPredictPath,
 } from "../../language/dialects/messages/upstream/raw-predict.ts";
+import { withComparedModel } from "./compared-model.ts";
 import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
 const CLAUDE_PREFIX = "anthropic/claude-";
-/** How much of a beta name is logged. */
+/** How much of a beta name is reported. */
 const NAME_CHARS_MAX = 64;
 /** Sent if the caller sends no version. */
 const DEFAULT_VERSION = "2023-06-01";
@@ -57,7 +58,7 @@ export function messagesAdapter(
   route: MessagesRoute,
 ): UpstreamAdapter {
   const { head } = target;
-  const own = { id: head.id, model: inbound.comparesModel ? head.model : undefined };
+  const own = { id: head.id, model: inbound.comparesModel ? withComparedModel(head, inbound).model : undefined };
   return {
     surface: "messages",
     keepAliveFrame: messagesClient.keepAlive,
@@ -89,7 +90,7 @@ const MESSAGES_ROUTES: Readonly<
       headers: apiHeaders(inbound, betas),
       ...SSE_STREAM,
       openReplyStream: () => new PassthroughMessagesStream(own),
-      droppedFields: [...betas.dropped, ...droppedReasoning(inbound)],
+      omitted: [...betas.dropped, ...droppedReasoning(inbound)],
       encode: () => patchBody(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesUpstream.decodeProblem,
     };
@@ -104,7 +105,7 @@ const MESSAGES_ROUTES: Readonly<
       headers: betaHeader(betas),
       ...SSE_STREAM,
       openReplyStream: () => new PassthroughMessagesStream(own),
-      droppedFields: [...betas.dropped, ...hints.dropped, ...droppedReasoning(inbound)],
+      omitted: [...betas.dropped, ...hints.dropped, ...droppedReasoning(inbound)],
       encode: () => patchBody(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
@@ -120,7 +121,7 @@ const MESSAGES_ROUTES: Readonly<
       streamContentType: "application/vnd.amazon.eventstream",
       openFrameReader: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
       openReplyStream: () => new InvokeModelStream(own),
-      droppedFields: [
+      omitted: [
         ...INVOKE_UNSUPPORTED_FIELDS.filter((key) => inbound.body.members.has(key)),
         ...options.dropped,
         ...droppedReasoning(inbound),
@@ -165,7 +166,7 @@ function withoutForeignReasoningIn(
 }
 
 function droppedReasoning({ call }: InboundMessages): string[] {
-  return hasForeignReasoning(call) ? ["messages: thoughts of other models"] : [];
+  return hasForeignReasoning(call) ? ["messages[].content[].thinking", "messages[].content[].signature"] : [];
 }
 
 type InvokeModelOptions = {
@@ -178,12 +179,12 @@ type InvokeModelOptions = {
 export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint): InvokeModelOptions {
   const { sent, dropped } = supportedBetas(inbound, endpoint);
   const hints = stripUnknownHints(inbound.body, sent, "unknown");
-  if (!hints.dropped.includes(EAGER_STREAMING) || !acceptsBeta(endpoint, EAGER_STREAMING_BETA))
+  if (!hints.dropped.includes(EAGER_STREAMING_PATH) || !acceptsBeta(endpoint, EAGER_STREAMING_BETA))
     return { betas: sent, patches: hints.patches, dropped: [...dropped, ...hints.dropped] };
   return {
     betas: [...new Set([...sent, EAGER_STREAMING_BETA])],
     patches: hints.patches,
-    dropped: [...dropped, ...hints.dropped.filter((name) => name !== EAGER_STREAMING)],
+    dropped: [...dropped, ...hints.dropped.filter((name) => name !== EAGER_STREAMING_PATH)],
   };
 }
 
@@ -218,7 +219,7 @@ export function supportedBetas({ beta }: InboundMessages, endpoint: Endpoint): B
   const sent = [...new Set(requested.filter(taken))];
   const dropped = requested
     .filter((name) => !taken(name))
-    .map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
+    .map((name) => `anthropic_beta.${name.slice(0, NAME_CHARS_MAX).replaceAll(".", "_")}`);
   return { sent, dropped, verbatim: dropped.length === 0 ? beta : undefined };
 }
 

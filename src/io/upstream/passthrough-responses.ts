@@ -1,5 +1,6 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import { effortsOf } from "../../domain/routing/filter.ts";
+import { neverReasons } from "../../domain/routing/need-support.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
@@ -20,7 +21,7 @@ export function passthroughResponses(
   { endpoint, model, head, excludedTools: droppedTools }: AdapterTarget,
 ): UpstreamAdapter {
   const effort = sentEffort(inbound.call, endpoint, model);
-  const { patches, dropped: droppedFields } = requestPatches(inbound, {
+  const { patches, dropped: omitted } = requestPatches(inbound, {
     ...passthroughFactsFor(endpoint),
     effort,
     droppedTools,
@@ -34,7 +35,7 @@ export function passthroughResponses(
     streamContentType: "text/event-stream",
     keepAliveFrame: ": keep-alive\n\n",
     effort,
-    droppedFields,
+    omitted,
     echoedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
     decodeResponse: (bytes) => decodePassthroughReply(bytes, ownership),
@@ -62,5 +63,6 @@ export function isEffortTooLowForTools(
 
 function passthroughFactsFor(endpoint: Endpoint): PassthroughResponsesFacts {
   const { upstreamModel, provider } = endpoint;
-  return { upstreamModel, provider, encryptsReasoning: encryptsReasoning(endpoint) };
+  const reasoning = { encryptsReasoning: encryptsReasoning(endpoint), neverReasons: neverReasons(endpoint) };
+  return { upstreamModel, provider, ...reasoning };
 }

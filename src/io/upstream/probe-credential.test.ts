@@ -13,7 +13,7 @@ const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 1
 
 test.each([
   ["good-key", { result: "accepted", status: 200 }],
-  ["bad\nkey", { result: "unclear", status: null, detail: "mistral could not be reached" }],
+  ["bad\nkey", { result: "unclear", status: null, detail: "mistral is unreachable" }],
 ])("BILL-08 the probe of key %j ends, also if no header can carry it", async (token, found) => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));

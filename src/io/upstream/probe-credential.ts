@@ -52,7 +52,7 @@ export async function probeCredential(
   return {
     result: "unclear",
     status: null,
-    detail: `no address of ${provider} is known that the key could be tried at`,
+    detail: `no URL of ${provider} is known to test the key with`,
   };
 }
 
@@ -75,7 +75,11 @@ async function sendProbe(
     const request = { url, headers, body: probe.body, endpoint, nowMs: clock.nowMs() };
     Object.assign(headers, await authorize(credential, probe.auth, request));
   } catch {
-    return { result: "refused", status: null, detail: `the authority of ${provider} gave no token for this account` };
+    return {
+      result: "refused",
+      status: null,
+      detail: `the identity service of ${provider} returned no token for this account`,
+    };
   }
   const probeRequest = { url, headers, body: probe.body, method: probe.method, owner };
   // The model list can be long and is not needed.
@@ -89,16 +93,20 @@ function resultOfStatus(
   { acceptedStatuses, rejectedStatuses }: CredentialProbe,
 ): CredentialProbeResult {
   if (status === 401 || status === 403 || rejectedStatuses.includes(status))
-    return { result: "refused", status, detail: `${provider} refused it (${status})` };
+    return { result: "refused", status, detail: `${provider} rejected the key (${status})` };
   if ((status >= 200 && status < 300) || acceptedStatuses.includes(status))
-    return { result: "accepted", status, detail: `${provider} accepted it` };
+    return { result: "accepted", status, detail: `${provider} accepted the key` };
   if (status === 402 || status === 429)
-    return { result: "accepted", status, detail: `${provider} knows it, and lets nothing through now (${status})` };
-  return { result: "unclear", status, detail: `${provider} did not say (${status})` };
+    return {
+      result: "accepted",
+      status,
+      detail: `${provider} recognized the key, but refuses requests at the moment (${status})`,
+    };
+  return { result: "unclear", status, detail: `${provider} returned no clear result (${status})` };
 }
 
 function resultOfFailure(provider: string, { kind }: UpstreamFailure): CredentialProbeResult {
-  const what = kind === "timeout" || kind === "aborted" ? "did not answer in time" : "could not be reached";
+  const what = kind === "timeout" || kind === "aborted" ? "did not respond in time" : "is unreachable";
   return { result: "unclear", status: null, detail: `${provider} ${what}` };
 }
 

@@ -80,7 +80,7 @@ export function unusableKeySettings(settings: ProviderSettings, snapshot: Catalo
     if (!set) return [];
     const instead = providerSetting(slug, "CREDENTIALS_FILE");
     return [
-      `${providerSetting(slug, "API_KEY")}: ${slug} takes no plain key: set ${instead} to the key file of a service account`,
+      `${providerSetting(slug, "API_KEY")}: ${slug} does not support plain keys: set ${instead} to the key file of a service account`,
     ];
   });
 }

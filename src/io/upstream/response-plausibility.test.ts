@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
 import { withPlausibilityChecks } from "./response-plausibility.ts";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 
 const REPLY: WholeReply = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
 
@@ -15,7 +15,6 @@ const LENIENT: UpstreamAdapter = {
   streamContentType: "text/event-stream",
   keepAliveFrame: "",
   effort: undefined,
-  droppedFields: NO_DROPPED_FIELDS,
   encode: () => "",
   decodeResponse: () => REPLY,
   openFrameReader: (max) => new SseReader(max),
@@ -49,30 +48,30 @@ describe("plausibility of a node's response", () => {
   test("NODE-03 usage within the announced limits is accepted, beyond them rejected", () => {
     expect(problemIn(replyWith("Hi.", { prompt_tokens: 1_000, completion_tokens: 3 }))).toBeUndefined();
     expect(problemIn(replyWith("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }))).toContain(
-      "beyond the 1000 tokens",
+      "context of 1000 tokens",
     );
     expect(problemIn(replyWith("Hi.", { prompt_tokens: 9, completion_tokens: 1_001 }))).toContain(
-      "beyond the 1000 tokens",
+      "context of 1000 tokens",
     );
     expect(problemIn(replyWith("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }), null)).toBeUndefined();
     for (const name of ["prompt_tokens", "completion_tokens", "total_tokens"])
       for (const figure of [-1, 0.5, "3"])
-        expect(problemIn(replyWith("Hi.", { [name]: figure }))).toContain("no count");
+        expect(problemIn(replyWith("Hi.", { [name]: figure }))).toContain("invalid token count");
   });
 
   test("NODE-03 without announced limits, usage is checked against the request", () => {
     const bounded = { ...LENIENT, maxUsage: () => ({ inputTokens: 900, visibleOutputTokens: 50, outputTokens: 70 }) };
     const problem = (usage: object) => problemIn(replyWith("Hi.", usage), null, bounded);
     expect(problem({ prompt_tokens: 900, completion_tokens: 70 })).toBeUndefined();
-    expect(problem({ prompt_tokens: 901 })).toContain("901 tokens of input");
-    expect(problem({ prompt_tokens: 9, completion_tokens: 71 })).toContain("71 tokens of output");
-    expect(problemIn(replyWith("Hi.", { prompt_tokens: 9e15 }), null)).toContain("beyond the 8000000 tokens");
+    expect(problem({ prompt_tokens: 901 })).toContain("901 input tokens");
+    expect(problem({ prompt_tokens: 9, completion_tokens: 71 })).toContain("71 output tokens");
+    expect(problemIn(replyWith("Hi.", { prompt_tokens: 9e15 }), null)).toContain("context of 8000000 tokens");
   });
 
   test("NODE-03 reported reasoning tokens are accepted, unexplained output tokens are not", () => {
     const details = { completion_tokens_details: { reasoning_tokens: 50_000 } };
     expect(problemIn(replyWith("Hi.", { completion_tokens: 50_010, ...details }), null)).toBeUndefined();
-    expect(problemIn(replyWith("Hi.", { completion_tokens: 50_010 }), null)).toContain("50010 tokens of output");
+    expect(problemIn(replyWith("Hi.", { completion_tokens: 50_010 }), null)).toContain("50010 output tokens");
     expect(problemIn(replyWith("word ".repeat(10_000), { completion_tokens: 50_010 }), null)).toBeUndefined();
   });
 
@@ -81,7 +80,7 @@ describe("plausibility of a node's response", () => {
     expect(problemIn(replyWith("Hi.", { prompt_tokens: null, completion_tokens: null }))).toBeUndefined();
     const vectors = { model: "llama3", data: [{}, {}, {}] };
     expect(problemIn({ ...vectors, usage: { prompt_tokens: 3_000 } })).toBeUndefined();
-    expect(problemIn({ ...vectors, usage: { prompt_tokens: 3_001 } })).toContain("beyond");
+    expect(problemIn({ ...vectors, usage: { prompt_tokens: 3_001 } })).toContain("exceeds");
   });
 
   test("NODE-03 every sub-request is checked", () => {

@@ -2,7 +2,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { plausibleTokensMax } from "../../language/canon/tokens.ts";
 import { NO_CEILING, type UsageCeiling } from "../../language/canon/usage-ceiling.ts";
-import { measureMessage } from "../../language/dialects/chat/passthrough/reply.ts";
+import { measureMessage } from "../../language/dialects/chat/passthrough/measure-message.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
 import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";
 
@@ -59,11 +59,11 @@ function problemInReply(body: JsonObject, expectation: BoundedExpectation): stri
 
 /** Missing fields are accepted. */
 function problemInHead({ model, id }: JsonObject, { upstreamModel }: ResponseExpectation): string | undefined {
-  if (id != null && typeof id !== "string") return "its id is no text";
+  if (id != null && typeof id !== "string") return "its id is not a string";
   if (model == null) return undefined;
-  if (typeof model !== "string") return "its model is no text";
+  if (typeof model !== "string") return "its model is not a string";
   if (nameOf(model) === nameOf(upstreamModel)) return undefined;
-  return `it is of the model "${printable(model)}", and "${printable(upstreamModel)}" was asked`;
+  return `its model is "${printable(model)}" instead of "${printable(upstreamModel)}"`;
 }
 
 /** Servers with tagged models omit or add the default tag. */
@@ -85,21 +85,20 @@ function problemInUsage(
   { chars, replies }: ObservedOutput,
 ): string | undefined {
   if (usage == null) return undefined;
-  if (!isJsonObject(usage)) return "its usage is no object";
+  if (!isJsonObject(usage)) return "its usage is not an object";
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
-  if (![input, output, total].every(isCount)) return "its usage has a figure that is no count";
+  if (![input, output, total].every(isCount)) return "its usage has an invalid token count";
   const context = limits.contextTokens ?? plausibleTokensMax(null);
   const maxTokens = context * Math.max(1, replies);
   if (Number(input ?? 0) > maxTokens || Number(output ?? 0) > maxTokens)
-    return `its usage is beyond the ${context} tokens that the model takes`;
-  if (Number(input ?? 0) > ceiling.inputTokens)
-    return `its usage has ${input} tokens of input, and it was told a small part of that`;
+    return `its usage exceeds the model's context of ${context} tokens`;
+  if (Number(input ?? 0) > ceiling.inputTokens) return `its usage has ${input} input tokens, far more than the request`;
   if (Number(output ?? 0) > ceiling.outputTokens)
-    return `its usage has ${output} tokens of output, and the model writes a small part of that`;
+    return `its usage has ${output} output tokens, far more than the model can generate`;
   const visibleTokens =
     Number(output ?? 0) - (isJsonObject(usage["completion_tokens_details"]) ? reasoningTokensOf(usage) : 0);
   if (visibleTokens > TOKENS_PER_CHAR_MAX * chars + HIDDEN_TOKENS_MAX)
-    return `its usage has ${visibleTokens} tokens of output, and it has ${chars} characters`;
+    return `its usage has ${visibleTokens} output tokens for ${chars} characters`;
   return undefined;
 }
 
@@ -152,7 +151,7 @@ class CheckedFrameReader implements FrameReader {
     if (head !== undefined) return head;
     if (typeof id === "string" && id !== "") {
       // A changed id means that two responses are mixed up.
-      if (this.#id !== undefined && this.#id !== id) return "it goes on under another id";
+      if (this.#id !== undefined && this.#id !== id) return "its id changed within the stream";
       this.#id = id;
     }
     return problemInUsage(usage, this.#expectation, { chars: this.#chars, replies: this.#choiceIndexes.size });

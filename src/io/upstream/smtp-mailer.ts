@@ -78,8 +78,8 @@ const PERMANENT_CODES = ["EENVELOPE", "EMESSAGE"];
 function resultOfError(error: unknown): MailResult {
   const status = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
   const code = error instanceof Error && "code" in error ? String(error.code).slice(0, 40) : "unknown fault";
-  if (typeof status !== "number") return { is: "failed", why: `the mail server cannot be used (${code})` };
+  if (typeof status !== "number") return { is: "failed", why: `the mail server is unreachable (${code})` };
   if (status >= 500 && PERMANENT_CODES.includes(code))
-    return { is: "refused", why: `the mail server refused it (${status})` };
-  return { is: "failed", why: `the mail server did not take it (${status})` };
+    return { is: "refused", why: `the mail server rejected it (${status})` };
+  return { is: "failed", why: `the mail server deferred it (${status})` };
 }

@@ -11,7 +11,7 @@ export type SmtpServer = {
   readonly displayUrl: string;
 };
 
-const FORMAT_HINT = "write smtp://user:password@host:587 or smtps://user:password@host:465";
+const FORMAT_HINT = "must be smtp://user:password@host:587 or smtps://user:password@host:465";
 
 /** Parses an `smtp://` or `smtps://` URL, or explains the expected format without repeating the input. */
 export function parseSmtpUrl(text: string): SmtpServer | { readonly problem: string } {
@@ -24,7 +24,7 @@ export function parseSmtpUrl(text: string): SmtpServer | { readonly problem: str
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const [name, password] = [tryDecode(url.username), tryDecode(url.password)];
   if (name === undefined || password === undefined) return { problem: `${FORMAT_HINT}, with % written as %25` };
-  if ((name === "") !== (password === "")) return { problem: "write user and password, or neither" };
+  if ((name === "") !== (password === "")) return { problem: "must have both user and password, or neither" };
   const displayUrl = `${url.protocol}//${url.username === "" ? "" : `${url.username}@`}${url.hostname}:${port}`;
   return { host, port, secure, user: name === "" ? null : { name, password }, displayUrl };
 }
@@ -50,6 +50,6 @@ const ADDRESS = /^[^\s<>@,;:"()[\]\\]{1,64}@[^\s<>@,;:"()[\]\\]{1,189}$/;
 export function parseMailSender(text: string): MailSender | { readonly problem: string } {
   const match = /^(?:"?([^"<>\p{Cc}]*?)"?\s*<([^<>]+)>|([^<>]+))$/u.exec(text.trim());
   const address = (match?.[2] ?? match?.[3] ?? "").trim();
-  if (!ADDRESS.test(address)) return { problem: "write alerts@example.eu or Gateway <alerts@example.eu>" };
+  if (!ADDRESS.test(address)) return { problem: "must be alerts@example.eu or Gateway <alerts@example.eu>" };
   return { name: (match?.[1] ?? "").trim(), address };
 }

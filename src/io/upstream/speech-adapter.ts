@@ -10,7 +10,7 @@ import {
   type SpeechCall,
 } from "../../language/speech/call.ts";
 import { type SpeechExpectation, SpeechStream } from "../../language/speech/stream.ts";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type SpeechTarget = {
@@ -39,7 +39,6 @@ export function speechAdapter(
     streamContentType: "",
     keepAliveFrame: "",
     effort: undefined,
-    droppedFields: NO_DROPPED_FIELDS,
     responseHeaders: {
       "content-type": CONTENT_TYPES[ask.format],
       ...(billingUnit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
@@ -57,7 +56,7 @@ export function speechAdapter(
       }),
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
-      throw new Error("speech comes as bytes");
+      throw new Error("speech is relayed as bytes");
     },
     decodeProblem: wire.decodeProblem,
   };

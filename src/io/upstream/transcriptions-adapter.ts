@@ -11,7 +11,7 @@ import { renderTranscript, renderUsage, transcriptContentType } from "../../lang
 import type { Transcript } from "../../language/transcriptions/reply.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
 import { buildMultipartBody, type MultipartFile } from "./multipart-body.ts";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 /** A parameter that the endpoint does not accept together with the timestamps that the response format needs. */
@@ -56,7 +56,6 @@ export function transcriptionsAdapter(
     streamContentType: "text/event-stream",
     keepAliveFrame: ": keep-alive\n\n",
     effort: undefined,
-    droppedFields: NO_DROPPED_FIELDS,
     maxUsage: () => implausibleUsage(file, String(call.parameters.prompt ?? "")),
     encode: () => body,
     decodeResponse(bytes) {
@@ -88,7 +87,7 @@ function replyOf(transcript: Transcript, { call, file, billedBy }: Transcription
   const weight = weightOf(text);
   const visible = { endSeconds: segments?.at(-1)?.end ?? 0, tokens: tokensOfWeight(weight) };
   const seconds = billableSeconds(usage.seconds, file, visible);
-  if (billedBy === "seconds" && seconds === undefined) return { unusable: "it does not say how long the audio was" };
+  if (billedBy === "seconds" && seconds === undefined) return { unusable: "the audio duration is not reported" };
   const bySeconds = billedBy === "seconds" && seconds !== undefined;
   return {
     usage: bySeconds ? NO_TOKENS : usage.tokens,
@@ -110,8 +109,8 @@ function replyOf(transcript: Transcript, { call, file, billedBy }: Transcription
 /** Requested timestamps that are missing, without content. */
 function missingTimestamps({ text, segments, words }: Transcript, ask: TranscriptionCall): string | undefined {
   const isSilent = text.trim() === "";
-  if (needsWords(ask) && (words === undefined || (words.length === 0 && !isSilent))) return "no times of words";
+  if (needsWords(ask) && (words === undefined || (words.length === 0 && !isSilent))) return "no word timestamps";
   const wordsAlone = ask.format === "verbose_json" && needsWords(ask) && !ask.granularities.includes("segment");
   if (!needsSegments(ask) || wordsAlone) return undefined;
-  return segments === undefined || (segments.length === 0 && !isSilent) ? "no times of segments" : undefined;
+  return segments === undefined || (segments.length === 0 && !isSilent) ? "no segment timestamps" : undefined;
 }

@@ -1,40 +1,41 @@
 import { SseReader } from "../../kit/sse.ts";
 import type { Call } from "../../language/canon/call.ts";
-import type { Part } from "../../language/canon/parts.ts";
 import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
+import { withoutNeedlessOff } from "../../language/dialects/optional-effort.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
+import { withoutOmittedTools } from "../../language/dialects/responses/client/tools.ts";
 import { signatureVisibility } from "../../language/dialects/responses/reasoning-signatures.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import { shortenToolNames } from "../../language/dialects/tool-names.ts";
 import { TranslatedStream, translatedReply } from "../../language/dialects/translation.ts";
-import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
+import type { UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
+import { withComparedModel } from "./compared-model.ts";
 import { availableOutputTokens, dropUnsupported } from "./drop-unsupported.ts";
 import { modelFactsFor } from "./model-facts.ts";
+import { omittedFields } from "./omitted-fields.ts";
 import { factsViaResponses } from "./responses-detour.ts";
-import {
-  type AdapterTarget,
-  type InboundRequest,
-  NO_DROPPED_FIELDS,
-  type UpstreamAdapter,
-} from "./upstream-adapter.ts";
+import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** The translated path: from the canonical call to `dialect`, and from its reply to the caller's dialect. */
 export function translatedAdapter(
   inbound: InboundRequest,
   dialect: UpstreamDialect,
-  { endpoint, model, head }: AdapterTarget,
+  { endpoint, model, head: ownHead }: AdapterTarget,
 ): UpstreamAdapter {
+  const head = withComparedModel(ownHead, inbound);
   const modelFacts = modelFactsFor(endpoint, model);
   const facts = dialect === responsesUpstream ? factsViaResponses(modelFacts, inbound.call) : modelFacts;
   const client = clientDialectFor(inbound);
   // The messages dialect requires an output limit, so its clients send one that ignores the length of the prompt.
   const maxOutputTokens =
     inbound.dialect === "messages" ? availableOutputTokens(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
-  const { call, droppedFields } = dropUnsupported(inbound.call, dialect, facts, maxOutputTokens);
+  const requested = withoutNeedlessOff(inbound.call, facts);
+  const { call, omitted, adjusted } = dropUnsupported(requested, dialect, facts, maxOutputTokens);
   const named = shortenToolNames(call, dialect.toolNameMax);
+  const context = { call: named.call, facts, places: client.places };
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -42,19 +43,19 @@ export function translatedAdapter(
     headers: dialect.headers,
     streamContentType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAliveFrame: client.keepAlive,
-    effort: droppedEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
-    droppedFields:
-      dialect === responsesUpstream ? [...droppedFields, ...droppedReasoning(call, modelFacts)] : droppedFields,
+    effort: droppedEffort(requested, call) ?? dialect.effort?.(call, facts),
+    omitted: [...omitted, ...omittedFields(inbound, call, dialect, facts)],
+    adjusted,
     encode: () => dialect.encodeRequest(named.call, facts),
     decodeResponse(bytes) {
-      const events = dialect.decodeReply(bytes, { call: named.call, facts });
+      const events = dialect.decodeReply(bytes, context);
       // A reply in which the model reports its own failure is unusable.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
       return translatedReply(named.restoreNames(events), client, head, call);
     },
     openFrameReader: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
     openReplyStream: () => {
-      const reader = named.reader(dialect.openReader({ call: named.call, facts }));
+      const reader = named.reader(dialect.openReader(context));
       return new TranslatedStream(reader, client.openWriter(head, call));
     },
     decodeProblem: dialect.decodeProblem,
@@ -66,7 +67,7 @@ function clientDialectFor(inbound: InboundRequest): ClientDialect {
     case "chat":
       return chatClient;
     case "responses":
-      return responsesClient(inbound.echo, signatureVisibility(inbound.body.value, inbound.echo));
+      return responsesClient(withoutOmittedTools(inbound.echo), signatureVisibility(inbound.body.value, inbound.echo));
     case "messages":
       return messagesClient;
   }
@@ -76,11 +77,3 @@ function clientDialectFor(inbound: InboundRequest): ClientDialect {
 function droppedEffort(requested: Call, sent: Call): "untold" | undefined {
   return requested.reasoning !== undefined && sent.reasoning === undefined ? "untold" : undefined;
 }
-
-/** The Responses API has no field for the reasoning text that these models expect in the history. */
-function droppedReasoning({ turns }: Call, { quirks }: ModelFacts): readonly string[] {
-  const isDropped = quirks.includes("reasoning-in-history") && turns.some(({ parts }) => parts.some(isReasoning));
-  return isDropped ? ["earlier reasoning"] : NO_DROPPED_FIELDS;
-}
-
-const isReasoning = ({ is }: Part) => is === "reasoning";

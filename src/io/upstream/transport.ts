@@ -1,5 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { HttpBody, HttpRequest, RequestFailure, RequestHandle } from "../../http1/client/contract.ts";
+import type {
+  HttpBody,
+  HttpRequest,
+  RequestFailure,
+  RequestHandle,
+  ResponseTimeouts,
+} from "../../http1/client/contract.ts";
 
 /** How an upstream call ended before or during its response. */
 export type UpstreamFailure = Omit<RequestFailure, "kind"> & {
@@ -10,6 +16,7 @@ export type UpstreamFailure = Omit<RequestFailure, "kind"> & {
   readonly kind: RequestFailure["kind"] | "leaving" | "busy";
 };
 
+export type { ResponseTimeouts };
 export type UpstreamBody = HttpBody;
 export type UpstreamRequest = HttpRequest;
 export type UpstreamCall = RequestHandle;

@@ -68,8 +68,10 @@ export type UpstreamAdapter = {
   readonly keepAliveFrame: string;
   /** The reasoning effort that was sent, if it differs from the caller's. */
   readonly effort: Effort | "untold" | undefined;
-  /** Request fields that were omitted because the endpoint has no equivalent and the reply stays valid. */
-  readonly droppedFields: readonly string[];
+  /** Paths of request fields that are not carried: reported in X-Svc-Omitted and in the log; absent: all are. */
+  readonly omitted?: readonly string[] | undefined;
+  /** Values that are sent differently, such as a limit lowered to the model's maximum; for the log. */
+  readonly adjusted?: readonly string[] | undefined;
   /** Additional headers of the response to the caller. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
   /** Length of the request, if the provider echoes it before the first generated token. */
@@ -110,5 +112,3 @@ export type CredentialProbe = {
   readonly acceptedStatuses: readonly number[];
   readonly rejectedStatuses: readonly number[];
 };
-
-export const NO_DROPPED_FIELDS: readonly string[] = [];

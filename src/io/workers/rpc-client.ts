@@ -123,7 +123,7 @@ export class PrimaryRpcClient {
 
 function primaryUnavailable(): Error {
   return fault("service_unavailable", {
-    message: "The gateway cannot count limits and money at the moment. Try again shortly.",
+    message: "The gateway cannot check limits and balances at the moment. Try again shortly.",
     headers: { "retry-after": "1" },
   });
 }

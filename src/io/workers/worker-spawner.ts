@@ -72,7 +72,9 @@ export class WorkerSpawner {
     return {
       join: ({ protocol }) => {
         if (protocol !== RPC_PROTOCOL_VERSION)
-          throw new Error("this version is not the one that the gateway was started with: stop it and start it again");
+          throw new Error(
+            "this version differs from the one that the gateway was started with: stop the gateway and start it again",
+          );
         return this.#deps.assign(slot);
       },
       reportStarted: (info) => {

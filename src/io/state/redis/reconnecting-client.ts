@@ -71,7 +71,7 @@ export async function openReconnectingClient(
     onChange("connected");
   });
   const timer = deps.timers.after(FIRST_CONNECT_MS_MAX, () =>
-    reject(new Error(lastError === undefined ? "it does not answer" : messageOf(lastError))),
+    reject(new Error(lastError === undefined ? "it does not respond" : messageOf(lastError))),
   );
   const connected = client.connect();
   connected.catch(() => undefined);
@@ -126,7 +126,7 @@ function replaceSilentConnections(
     if (silentChecks > SILENT_CHECKS_MAX) {
       isConnected = false;
       client.destroy();
-      disconnected(new Error("the connection is silent"));
+      disconnected(new Error("the connection does not respond"));
       scheduleCheck(RECONNECT_FIRST_MS);
     } else if (client.isReady && !isPinging) ping();
   };

@@ -74,7 +74,7 @@ export class RedisConnection {
         if (isOver) return;
         isOver = true;
         this.#openCircuit("timeout");
-        reject(new OutcomeUnknown("Redis did not answer in time"));
+        reject(new OutcomeUnknown("Redis did not respond in time"));
       };
       const { clock, timeoutMs } = this.#deps;
       let deadline: Disposable;

@@ -13,7 +13,7 @@ export class OutcomeUnknown extends Error {
 export function redisUnavailable(cause: unknown): Fault {
   return fault("service_unavailable", {
     message:
-      "What the instances of this gateway share does not answer at the moment, so the request cannot be admitted. Try again shortly.",
+      "The shared state of this gateway (Redis) does not respond, so the request cannot be admitted. Try again shortly.",
     headers: { "retry-after": "1" },
     detail: { cause: String(cause) },
   });
@@ -22,7 +22,7 @@ export function redisUnavailable(cause: unknown): Fault {
 export function walletsOpening(): Fault {
   return fault("service_unavailable", {
     message:
-      "The gateway is filling its wallets from its books again, so it takes no paid work for a moment. Try again shortly.",
+      "The gateway is rebuilding its wallets from the ledger and refuses paid requests meanwhile. Try again shortly.",
     headers: { "retry-after": "1" },
   });
 }

@@ -2,7 +2,7 @@
 export function textReply(reply: unknown): string {
   if (typeof reply === "string") return reply;
   if (typeof reply === "number") return String(reply);
-  throw new Error(`Redis answered ${typeof reply} where text was expected`);
+  throw new Error(`Redis replied with ${typeof reply} instead of text`);
 }
 
 export function optionalTextReply(reply: unknown): string | undefined {
@@ -11,7 +11,7 @@ export function optionalTextReply(reply: unknown): string | undefined {
 
 export function listReply(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply)) return reply;
-  throw new Error(`Redis answered ${typeof reply} where a list was expected`);
+  throw new Error(`Redis replied with ${typeof reply} instead of a list`);
 }
 
 export function nanosReply(reply: unknown): bigint {

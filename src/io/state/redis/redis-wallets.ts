@@ -249,7 +249,7 @@ export class RedisWallets {
   }
 
   async withdraw({ workspaceId, nanos, isAllOrNothing, reserveNanos }: Withdrawal): Promise<bigint> {
-    if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
+    if (nanos < 0n) throw new RangeError(`a debit of ${nanos} would create money`);
     const { connection, keys, newToken, retries } = this.#deps;
     const id = newToken();
     const withdrawalKeys = [keys.walletKeys(workspaceId).wallet, keys.walletChange(workspaceId, id)];
@@ -376,7 +376,7 @@ function limitReached(
   spentNanos: bigint,
   heldNanos: bigint,
 ): HoldVerdict {
-  if (limit === undefined) throw new Error("Redis named a limit that was not sent");
+  if (limit === undefined) throw new Error("Redis returned a limit that was not sent");
   const resetsAtMs = dayStartMs(spanOf(limit.per, atMs).endDay);
   return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
 }

@@ -86,7 +86,8 @@ async function ingest(
     throw error;
   });
   const next = deps.generation.afterIngest(generation);
-  if (next === "unknown") throw new Error("Redis became unavailable while records went into SQL: they are sent again");
+  if (next === "unknown")
+    throw new Error("Redis became unavailable while records were written to SQL: they are sent again");
   if (next === "settle") await settleAll(deps, charged, others);
   for (const hold of charged) unsettledHolds.remove(hold);
   for (const { id } of others) {
@@ -110,7 +111,7 @@ async function adoptLost(
   const lost = unknown.filter(({ id }) => !inSql.has(id));
   await inBatches(lost, async ({ id: requestId, workspaceId, keyId, memberId, createdAtMs: atMs }) => {
     const hold = { requestId, workspaceId, keyId, memberId, nanos: 0n, atMs };
-    if ((await wallets.adopt(hold, "a", generation)) === "opening") throw new Error("wallets are not open any more");
+    if ((await wallets.adopt(hold, "a", generation)) === "opening") throw new Error("wallets are no longer open");
   });
 }
 
@@ -133,7 +134,7 @@ async function settleAll(
   );
   await inBatches(unsettled, async ({ id: requestId, workspaceId, charge }) => {
     const end = await wallets.settleNow({ requestId, workspaceId }, nanosOf(charge));
-    if (end === "opening") throw new Error("wallets are not open any more: records are sent again");
+    if (end === "opening") throw new Error("wallets are no longer open: records are sent again");
     if (end !== "none" && nanosOf(charge) > 0n) addPaid(workspaceId, requestId);
   });
   // An earlier incarnation may have crashed before it recorded the use.

@@ -347,7 +347,7 @@ function toTerm({ field, operator, value, mode }: CleanedWhere): RawBuilder<unkn
     return operator === "in" ? sql`${left} in (${list})` : sql`${left} not in (${list})`;
   }
   const compared = COMPARISONS.get(operator);
-  if (compared === undefined) throw new StoreError("rejected", `people are not looked for by ${operator}`);
+  if (compared === undefined) throw new StoreError("rejected", `accounts cannot be searched with ${operator}`);
   return mode === "insensitive" && typeof value === "string"
     ? sql`lower(${left}) ${compared} ${value.toLowerCase()}`
     : sql`${left} ${compared} ${value}`;

@@ -16,6 +16,7 @@ export const bigintPlugin: KyselyPlugin = {
 
 function toNumber(name: string, value: bigint): number {
   const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw new RangeError(`column ${name} holds ${value}, more than a number can say`);
+  if (!Number.isSafeInteger(number))
+    throw new RangeError(`column ${name} holds ${value}, which exceeds the safe integer range`);
   return number;
 }

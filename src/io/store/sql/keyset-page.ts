@@ -18,8 +18,7 @@ export function decodeCursor(cursor: string): PageCursor {
   const [, atMs, id] = match ?? [];
   if (atMs === undefined || id === undefined)
     throw fault("invalid_value", {
-      message:
-        "The cursor is not one this list gave out. Begin without a cursor, and use `next` of each answer as it is.",
+      message: "The cursor is invalid. Start without a cursor, and pass `next` of each response unchanged.",
       param: "cursor",
     });
   return { atMs: Number(atMs), id };

@@ -81,7 +81,8 @@ async function walletMismatches(db: Kysely<Database>): Promise<string[]> {
     where wallets.workspace_id is null and sums.sum_nanos <> 0
     limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
-    (row) => `the wallet of ${row.workspace_id} says ${row.balance_nanos}, its ledger entries say ${row.sum_nanos}`,
+    (row) =>
+      `the wallet of ${row.workspace_id} has ${row.balance_nanos}, but its ledger entries sum to ${row.sum_nanos}`,
   );
 }
 
@@ -94,7 +95,7 @@ async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
     where requests.charge_nanos <> 0 and (posted.id is null or posted.moved_nanos <> requests.charge_nanos)
     limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
-    (row) => `request ${row.id} cost ${row.charge_nanos}, the ledger has ${row.posted_nanos ?? "nothing"}`,
+    (row) => `request ${row.id} cost ${row.charge_nanos}, but the ledger has ${row.posted_nanos ?? "nothing"}`,
   );
 }
 
@@ -111,7 +112,7 @@ async function excessReturns(db: Kysely<Database>): Promise<string[]> {
     limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     ({ source_id, source_nanos, given_nanos }) =>
-      `of ${source_id} over ${source_nanos ?? "nothing"} went back ${given_nanos}`,
+      `${given_nanos} of ${source_id} was refunded, but its amount is ${source_nanos ?? "unknown"}`,
   );
 }
 
@@ -124,9 +125,7 @@ async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
     where (orders.state = 'paid') <> (posted.id is not null)
       or (orders.state = 'paid' and posted.moved_nanos <> orders.amount_nanos)
     limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
-  return rows.map(
-    (row) => `order ${row.id} over ${row.amount_nanos} has ${row.posted_nanos ?? "nothing"} in the ledger`,
-  );
+  return rows.map((row) => `order ${row.id} of ${row.amount_nanos} has ${row.posted_nanos ?? "nothing"} in the ledger`);
 }
 
 /** Promotional credit and its expired part equal the ledger. */
@@ -149,6 +148,6 @@ async function promotionMismatches(db: Kysely<Database>): Promise<string[]> {
     limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
-      `promotion ${row.id} over ${row.amount_nanos} says that ${row.expired_nanos} expired, the ledger says ${row.ended_nanos}`,
+      `promotion ${row.id} of ${row.amount_nanos} has ${row.expired_nanos} expired, but the ledger has ${row.ended_nanos}`,
   );
 }

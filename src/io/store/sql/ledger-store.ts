@@ -181,7 +181,7 @@ async function walletMoveError(session: Kysely<Database>, workspaceId: string, c
   if (wallet?.currency !== currency)
     return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
   return fault("conflict", {
-    message: `The wallet would hold more than ${formatNanos(BALANCE_NANOS_MAX)} ${currency}, which no wallet can. Send a smaller amount.`,
+    message: `The balance would exceed ${formatNanos(BALANCE_NANOS_MAX)} ${currency}, the maximum of a wallet. Send a smaller amount.`,
     param: "amount",
   });
 }

@@ -32,11 +32,11 @@ export async function migrate(
     const known = migrations.find(({ number }) => number === row.number);
     if (known === undefined)
       throw new MigrationError(
-        `the store has migration ${row.number} (${row.name}), which this version does not know: run the version that made it, or a newer one`,
+        `the store has migration ${row.number} (${row.name}), which this version does not know: run the version that created it, or a newer one`,
       );
     if (checksumOf(known.statements(ddl)) !== row.checksum)
       throw new MigrationError(
-        `migration ${row.number} (${row.name}) is not the one this store was made with: a released migration was changed`,
+        `migration ${row.number} (${row.name}) differs from the one applied to this store: a released migration was changed`,
       );
   }
   const appliedNumbers = new Set(applied.map(({ number }) => number));

@@ -1,6 +1,12 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
-import type { NodeStore, WorkspaceNode } from "../../../domain/tenancy/node.ts";
+import {
+  ATTESTED_LEVELS,
+  type LevelAttestation,
+  NODE_SURFACES,
+  type NodeStore,
+  type WorkspaceNode,
+} from "../../../domain/tenancy/node.ts";
 import type { Database } from "./schema.ts";
 
 type NodeRow = Selectable<Database["nodes"]>;
@@ -12,6 +18,17 @@ const IDS_PER_STATEMENT = 500;
 const UNDECLARED_COUNTRY = "";
 
 const Mapping = z.record(z.string(), z.string());
+const Surfaces = z.record(z.string(), z.array(z.enum(NODE_SURFACES)));
+const Attestations: z.ZodType<LevelAttestation[]> = z.array(
+  z.object({
+    level: z.enum(ATTESTED_LEVELS),
+    name: z.string(),
+    reason: z.string(),
+    atMs: z.number(),
+    recordedBy: z.string(),
+    endedAtMs: z.number().nullable(),
+  }),
+);
 
 export function nodeStore(db: Kysely<Database>): NodeStore {
   const inOrder = db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id");
@@ -25,11 +42,13 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
     async save(node) {
       const row = rowOf(node);
       // Only these columns of an existing node change; `last_seen_at_ms` is written separately.
-      const { country, digest, mapping } = row;
+      const { country, digest, mapping, attestations, surfaces } = row;
       await db
         .insertInto("nodes")
         .values(row)
-        .onConflict((conflict) => conflict.column("id").doUpdateSet({ country, digest, mapping }))
+        .onConflict((conflict) =>
+          conflict.column("id").doUpdateSet({ country, digest, mapping, attestations, surfaces }),
+        )
         .execute();
     },
     async remove(nodeId) {
@@ -57,6 +76,8 @@ function rowOf(node: WorkspaceNode): NodeRow {
     created_by: node.createdBy,
     mapping: JSON.stringify(node.mapping),
     last_seen_at_ms: node.lastSeenAtMs,
+    attestations: node.attestations.length === 0 ? null : JSON.stringify(node.attestations),
+    surfaces: Object.keys(node.surfaces).length === 0 ? null : JSON.stringify(node.surfaces),
   };
 }
 
@@ -71,5 +92,7 @@ function nodeOf(row: NodeRow): WorkspaceNode {
     createdBy: row.created_by,
     mapping: Mapping.parse(JSON.parse(row.mapping)),
     lastSeenAtMs: row.last_seen_at_ms,
+    attestations: row.attestations === null ? [] : Attestations.parse(JSON.parse(row.attestations)),
+    surfaces: row.surfaces === null ? {} : Surfaces.parse(JSON.parse(row.surfaces)),
   };
 }

@@ -64,5 +64,7 @@ export type PeopleTables = {
     expires_at_ms: number;
     used_at_ms: number | null;
     revoked_at_ms: number | null;
+    day_nanos: bigint | null;
+    month_nanos: bigint | null;
   };
 };

@@ -282,13 +282,18 @@ function toSession(row: Omit<Selectable<PeopleTables["people_sessions"]>, "token
 const LinkKindName = z.enum(LINK_KINDS);
 const RoleName = z.enum(ROLES);
 
+function toGrant({ role, day_nanos: dayNanos, month_nanos: monthNanos }: Selectable<PeopleTables["people_links"]>) {
+  const isLimited = dayNanos !== null || monthNanos !== null;
+  return { role: RoleName.parse(role), ...(isLimited ? { limits: { dayNanos, monthNanos } } : {}) };
+}
+
 function toLink(row: Selectable<PeopleTables["people_links"]>): AccountLink {
   return {
     id: row.id,
     kind: LinkKindName.parse(row.kind),
     digest: row.digest,
     email: row.email,
-    membership: row.workspace_id === null ? null : { workspaceId: row.workspace_id, role: RoleName.parse(row.role) },
+    membership: row.workspace_id === null ? null : { workspaceId: row.workspace_id, ...toGrant(row) },
     issuedBy: row.made_by,
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,

@@ -249,6 +249,8 @@ function linkChanges(db: Kysely<Database>): WriterPart<"addLink" | "consumeLink"
           expires_at_ms: Math.trunc(link.expiresAtMs),
           used_at_ms: link.usedAtMs,
           revoked_at_ms: link.revokedAtMs,
+          day_nanos: link.membership?.limits?.dayNanos ?? null,
+          month_nanos: link.membership?.limits?.monthNanos ?? null,
         })
         .execute();
     },

@@ -61,7 +61,7 @@ export function promotionStore(db: Kysely<Database>): PromotionStore {
         .where("id", "=", id)
         .where("closed_at_ms", "is", null)
         .executeTakeFirst();
-      if (changed.numUpdatedRows === 0n) throw new StoreError("rejected", `the credit ${id} was settled before`);
+      if (changed.numUpdatedRows === 0n) throw new StoreError("rejected", `the credit ${id} is already settled`);
     },
 
     async close(id, atMs) {

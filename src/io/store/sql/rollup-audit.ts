@@ -56,7 +56,7 @@ async function uncountedRows(db: Kysely<Database>): Promise<string[]> {
     where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
-      `the log of ${row.workspace_id} has ${pluralize(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
+      `the log of ${row.workspace_id} has ${pluralize(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, but requests_hourly has ${row.counted}`,
   );
 }
 
@@ -66,7 +66,7 @@ async function chargedFreeRows(db: Kysely<Database>): Promise<string[]> {
       on posted.workspace_id = requests.workspace_id and posted.created_at_ms = requests.created_at_ms
       and posted.id = 'charge:' || requests.id
     where coalesce(requests.charge_nanos, 0) = 0 limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
-  return rows.map((row) => `request ${row.id} is free in the log, the ledger charges ${row.moved_nanos}`);
+  return rows.map((row) => `request ${row.id} is free in the log, but charged ${row.moved_nanos} in the ledger`);
 }
 
 function differences<Name extends string>(
@@ -80,7 +80,7 @@ function differences<Name extends string>(
   const found: string[] = [];
   const compare = (label: string, name: Name, one: number | bigint, other: number | bigint) => {
     if (BigInt(one) !== BigInt(other))
-      found.push(`${name} of ${label} are ${one} in requests_daily and ${other} in ${what}`);
+      found.push(`${name} of ${label} is ${one} in requests_daily but ${other} in ${what}`);
   };
   for (const row of daily) {
     const label = dayLabel(row);

@@ -1,9 +1,19 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
-import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/usage-sums.ts";
+import {
+  type DailyUsage,
+  REQUEST_SKETCHES,
+  type RollupStore,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageSketchRow,
+  type UsageSums,
+} from "../../../domain/record/usage-sums.ts";
+import { emptySketches, mergeEncoded } from "../../../kit/quantile-sketch.ts";
 import { keyUsage } from "./key-usage.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
+import type { UsageColumns } from "./usage-columns.ts";
 
 export function rollupStore(db: Kysely<Database>): RollupStore {
   return {
@@ -55,13 +65,11 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
         .select(SUMS)
         .groupBy([sql`1`, sql`2`])
         .as("steps");
-      const name =
-        group === null ? sql<string>`cast('' as text)` : sql<string>`cast(${sql.ref(GROUP_COLUMNS[group])} as text)`;
       const rows = await db
         .selectFrom(steps)
         .innerJoin("request_shapes", "request_shapes.id", "steps.shape")
         .where(shapeCondition(workspaceId, filter))
-        .select(["steps.start_ms", name.as("name")])
+        .select(["steps.start_ms", groupName(group).as("name")])
         .select(SUMS)
         .groupBy([sql`1`, sql`2`])
         .orderBy(sql`1`)
@@ -70,7 +78,54 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
         .execute();
       return rows.map((row) => ({ startMs: row.start_ms, name: row.name, ...sumsOf(row) }));
     },
+
+    usageSketches: (workspaceId, query) => mergeUsageSketches(db, workspaceId, query),
   };
+}
+
+/** Rows per query: decoding a page keeps the event loop for a few milliseconds. */
+const SKETCH_ROWS_PER_PAGE = 2_000;
+
+async function mergeUsageSketches(
+  db: Kysely<Database>,
+  workspaceId: string,
+  { fromMs, toMs, stepMs, group, filter }: UsageQuery,
+): Promise<UsageSketchRow[]> {
+  const merged = new Map<string, UsageSketchRow>();
+  let after = { hourMs: fromMs, shape: -1 };
+  for (;;) {
+    const rows = await db
+      .selectFrom("requests_hourly")
+      .innerJoin("request_shapes", (join) =>
+        join
+          .onRef("request_shapes.workspace_id", "=", "requests_hourly.workspace_id")
+          .onRef("request_shapes.id", "=", "requests_hourly.shape"),
+      )
+      .where("requests_hourly.workspace_id", "=", workspaceId)
+      .where(({ eb, refTuple, tuple }) => eb(refTuple("hour_ms", "shape"), ">", tuple(after.hourMs, after.shape)))
+      .where("hour_ms", "<", toMs)
+      .where("sketches", "is not", null)
+      .where(shapeCondition(workspaceId, filter))
+      .select(["hour_ms", "shape", "sketches", groupName(group).as("name")])
+      .orderBy("hour_ms")
+      .orderBy("shape")
+      .limit(SKETCH_ROWS_PER_PAGE)
+      .execute();
+    for (const { hour_ms, name, sketches } of rows) {
+      const startMs = hour_ms - (hour_ms % stepMs);
+      const key = `${startMs} ${name}`;
+      const row = merged.get(key) ?? { startMs, name, sketches: emptySketches(REQUEST_SKETCHES.length) };
+      merged.set(key, row);
+      if (sketches !== null) mergeEncoded(row.sketches, sketches);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < SKETCH_ROWS_PER_PAGE) return [...merged.values()];
+    after = { hourMs: last.hour_ms, shape: last.shape };
+  }
+}
+
+function groupName(group: UsageGroup | null) {
+  return group === null ? sql<string>`cast('' as text)` : sql<string>`cast(${sql.ref(GROUP_COLUMNS[group])} as text)`;
 }
 
 const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
@@ -78,6 +133,8 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   member: "request_shapes.member_id",
   model: "request_shapes.model",
   provider: "request_shapes.provider",
+  level: "request_shapes.level",
+  country: "request_shapes.country",
   app: "request_shapes.app",
   environment: "request_shapes.environment",
   status: "request_shapes.status",
@@ -119,25 +176,7 @@ function toDaily(row: Database["requests_daily"]): DailyUsage {
   };
 }
 
-type SumColumns = Pick<
-  Database["requests_hourly"],
-  | "requests"
-  | "errors"
-  | "input_tokens"
-  | "cached_tokens"
-  | "cache_write_tokens"
-  | "output_tokens"
-  | "reasoning_tokens"
-  | "characters"
-  | "audio_ms"
-  | "cost_nanos"
-  | "timed"
-  | "total_ms"
-  | "streamed"
-  | "first_byte_ms"
->;
-
-function sumsOf(row: SumColumns): UsageSums {
+function sumsOf(row: UsageColumns): UsageSums {
   return {
     requests: row.requests,
     errors: row.errors,

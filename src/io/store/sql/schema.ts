@@ -34,6 +34,7 @@ export type Database = {
     created_at_ms: number;
     rotated_from: string | null;
     policy: string | null;
+    purpose: string | null;
   };
   management_tokens: {
     id: string;
@@ -57,6 +58,10 @@ export type Database = {
     /** JSON: local model ids to catalogue ids. */
     mapping: string;
     last_seen_at_ms: number | null;
+    /** JSON array, oldest first; null: none. */
+    attestations: string | null;
+    /** JSON: local model ids to surfaces; null: as announced. */
+    surfaces: string | null;
   };
   /** The change feed in commit order; null workspace: the deployment as a whole. */
   changes: { seq: Generated<number>; workspace_id: string | null; at_ms: number };
@@ -165,6 +170,9 @@ export type Database = {
     status: number;
     /** Empty for old shapes that were used on several surfaces. */
     surface: string;
+    /** Empty for old shapes, like the country. */
+    level: string;
+    country: string;
   };
   /** A view: records with their queryable fields. */
   requests: {
@@ -194,6 +202,19 @@ export type Database = {
     workspace_id: string;
     hour_ms: number;
     shape: number;
+    /** Encoded `REQUEST_SKETCHES`; null without successful requests, and for hours from before they were kept. */
+    sketches: Uint8Array | null;
+  };
+  /** Attempts per endpoint, for the status page: by hour or day, and by the process that counted them. */
+  endpoint_activity: {
+    span: string;
+    start_ms: number;
+    endpoint: string;
+    process: string;
+    served: number;
+    failed: number;
+    /** One encoded sketch: total time of served attempts. */
+    sketches: Uint8Array | null;
   };
   audit_log: {
     id: string;

@@ -29,7 +29,7 @@ const RETRY_AFTER_SECONDS = 5;
 export function unavailableFault(error: unknown): Fault | undefined {
   if (!(error instanceof StoreError) || error.failure !== "unavailable") return undefined;
   return fault("service_unavailable", {
-    message: `The store of the gateway does not answer right now. Try again in ${RETRY_AFTER_SECONDS} s.`,
+    message: `The store does not respond. Try again in ${RETRY_AFTER_SECONDS} s.`,
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
     detail: { cause: error.message },
   });

@@ -50,14 +50,11 @@ export class StoreWorkerClient {
     // Flags of the main thread, such as those of a test runner, do not apply to the worker.
     this.#worker = new Worker(script, { workerData: data, execArgv: [] });
     this.#worker.on("message", (reply: StoreWorkerReply) => this.#settle(reply));
-    this.#worker.on("error", (error) => this.#failAll(`the worker of the store ended: ${String(error)}`, onExit));
+    this.#worker.on("error", (error) => this.#failAll(`the store worker exited: ${String(error)}`, onExit));
     this.#exited = new Promise((resolve) => {
       this.#worker.on("exit", (code) => {
         resolve();
-        this.#failAll(
-          this.#isClosing ? "the store is closed" : `the worker of the store ended with code ${code}`,
-          onExit,
-        );
+        this.#failAll(this.#isClosing ? "the store is closed" : `the store worker exited with code ${code}`, onExit);
       });
     });
   }

@@ -16,6 +16,7 @@ import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { encodeBatch, type RecordSink } from "../../../domain/record/record-batch.ts";
 import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
+import type { ActivityStore } from "../../../domain/routing/endpoint-activity.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
@@ -23,6 +24,7 @@ import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.t
 import type { PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
 import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
+import { activityStore } from "./activity-store.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
 import { type AuthAdapterFactory, createAuthAdapter, type EpochFence } from "./auth-adapter.ts";
@@ -102,6 +104,8 @@ export type Store = RecordSink & {
   readonly margins: MarginStore;
   /** Results of endpoint proofs. */
   readonly proofs: ProofStore;
+  /** Attempts per endpoint, for the status page. */
+  readonly activity: ActivityStore;
   readonly meta: MetaStore;
   readonly people: PeopleStore;
   /** The account tables for the authentication library; the fence rejects stale writes. */
@@ -151,6 +155,7 @@ export function sqlStore(engine: Engine): Store {
     rates: rateStore(db),
     margins: marginStore(db),
     proofs: proofStore(db),
+    activity: activityStore(db),
     meta: metaStore(db),
     people: peopleStore(db),
     createAuthAdapter: (fence) => createAuthAdapter(engine, fence),

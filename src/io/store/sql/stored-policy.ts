@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
 
-const shape = {
+const rules = {
   floor: z.enum(LEVELS).nullable(),
   countries: z.array(z.string()).nullable(),
   zeroDataRetention: z.boolean(),
@@ -10,15 +10,24 @@ const shape = {
   allowedModels: z.array(z.string()).nullable(),
 };
 
-/** A workspace's policy has every rule. */
-export const fullPolicySchema: z.ZodType<Policy> = z.object(shape);
+/** Set by workspaces only. */
+const workspaceRules = { ownNodesExempt: z.boolean(), testKeysSimulated: z.boolean() };
 
-/** A key's policy has only the rules it sets. */
+/** A workspace's policy has every rule; policies from before a rule existed lack its field. */
+export const fullPolicySchema: z.ZodType<Policy> = z.object({
+  ...rules,
+  ownNodesExempt: workspaceRules.ownNodesExempt.default(false),
+  testKeysSimulated: workspaceRules.testKeysSimulated.default(false),
+});
+
+/** A key's policy has only the rules it sets, and so have versions from before a rule existed. */
 export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
-  floor: shape.floor.exactOptional(),
-  countries: shape.countries.exactOptional(),
-  zeroDataRetention: shape.zeroDataRetention.exactOptional(),
-  noTraining: shape.noTraining.exactOptional(),
-  blockedProviders: shape.blockedProviders.exactOptional(),
-  allowedModels: shape.allowedModels.exactOptional(),
+  floor: rules.floor.exactOptional(),
+  countries: rules.countries.exactOptional(),
+  zeroDataRetention: rules.zeroDataRetention.exactOptional(),
+  noTraining: rules.noTraining.exactOptional(),
+  blockedProviders: rules.blockedProviders.exactOptional(),
+  allowedModels: rules.allowedModels.exactOptional(),
+  ownNodesExempt: workspaceRules.ownNodesExempt.exactOptional(),
+  testKeysSimulated: workspaceRules.testKeysSimulated.exactOptional(),
 });

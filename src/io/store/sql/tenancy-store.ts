@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
-import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
+import { type ApiKey, ENVIRONMENTS, KEY_PURPOSES, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";
 import { NODE_USES, type Router, type RouterSpec, type RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
@@ -65,7 +65,7 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
           .where("workspace_id", "=", id)
           .executeTakeFirst();
         if (wallet?.currency !== currency)
-          throw new StoreError("conflict", `the wallet of ${id} is in ${wallet?.currency} and stays in it`);
+          throw new StoreError("conflict", `the wallet of ${id} is in ${wallet?.currency}, which cannot be changed`);
       });
     },
 
@@ -162,11 +162,17 @@ const routerSpec: z.ZodType<RouterSpec> = z.object({
   // Versions from before nodes existed lack the field.
   nodes: z.enum(NODE_USES).nullable().default(null),
 });
-const keyPolicy: z.ZodType<KeyPolicy> = z.object({ personalKeys: z.boolean(), approval: z.boolean() });
+const keyPolicy: z.ZodType<KeyPolicy> = z.object({
+  personalKeys: z.boolean(),
+  approval: z.boolean(),
+  // Policies from before workspaces had allowlists lack the field.
+  ipAllowlist: z.array(z.string()).nullable().default(null),
+});
 const scopes = z.array(z.enum(SCOPES));
 const strings = z.array(z.string());
 const environment = z.enum(ENVIRONMENTS);
 const keyState = z.enum(KEY_STATES);
+const keyPurpose = z.enum(KEY_PURPOSES);
 const keyKind = z.enum(["workspace", "personal"]);
 const role = z.enum(ROLES);
 const tokenAccess = z.enum(["read", "write"]);
@@ -225,6 +231,7 @@ function fromKey(key: ApiKey): Selectable<Database["api_keys"]> {
     created_at_ms: key.createdAtMs,
     rotated_from: key.rotatedFrom,
     policy: key.policy === null ? null : JSON.stringify(key.policy),
+    purpose: key.purpose ?? null,
   };
 }
 
@@ -247,6 +254,7 @@ function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
     version: row.version,
     createdAtMs: row.created_at_ms,
     rotatedFrom: row.rotated_from,
+    ...(row.purpose === null ? {} : { purpose: keyPurpose.parse(row.purpose) }),
   };
 }
 

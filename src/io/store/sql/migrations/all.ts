@@ -32,6 +32,11 @@ import { startedOver } from "./0034-started-over.ts";
 import { epochsOfPeople } from "./0035-epochs-of-people.ts";
 import { oneSecondFactor } from "./0036-one-second-factor.ts";
 import { shortRecords } from "./0037-short-records.ts";
+import { sketches } from "./0038-sketches.ts";
+import { endpointActivity } from "./0039-endpoint-activity.ts";
+import { playgroundKeys } from "./0040-playground-keys.ts";
+import { invitationLimits } from "./0041-invitation-limits.ts";
+import { nodeLevels } from "./0042-node-levels.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -79,4 +84,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 35, name: "epochs of people", statements: epochsOfPeople },
   { number: 36, name: "one second factor", statements: oneSecondFactor },
   { number: 37, name: "short records", statements: shortRecords },
+  { number: 38, name: "sketches", statements: sketches },
+  { number: 39, name: "endpoint activity", statements: endpointActivity },
+  { number: 40, name: "playground keys", statements: playgroundKeys },
+  { number: 41, name: "invitation limits", statements: invitationLimits },
+  { number: 42, name: "node levels", statements: nodeLevels },
 ];

@@ -13,7 +13,7 @@ test.each([
 test.each(["", "db", "postgres://", "postgres://db", "postgres://db/", "http://db/gateway", "/run/postgresql gateway"])(
   "OPS-05 %j is no address, and the answer says what to write",
   (text) => {
-    expect(readDatabaseAddress(text)).toEqual({ problem: "write postgres://user:password@host:5432/database" });
+    expect(readDatabaseAddress(text)).toEqual({ problem: "must be postgres://user:password@host:5432/database" });
   },
 );
 

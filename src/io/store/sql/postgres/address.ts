@@ -11,9 +11,10 @@ const SSL_MODES = ["disable", "no-verify", "require", "verify-ca", "verify-full"
 export function readDatabaseAddress(text: string): DatabaseAddress | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^postgres(?:ql)?:$/.test(url.protocol) || url.pathname.length < 2)
-    return { problem: "write postgres://user:password@host:5432/database" };
+    return { problem: "must be postgres://user:password@host:5432/database" };
   const mode = url.searchParams.get("sslmode");
-  if (mode !== null && !SSL_MODES.includes(mode)) return { problem: `sslmode: write one of ${SSL_MODES.join(", ")}` };
+  if (mode !== null && !SSL_MODES.includes(mode))
+    return { problem: `must have one of these values in sslmode: ${SSL_MODES.join(", ")}` };
   const host = url.host === "" ? (url.searchParams.get("host") ?? "localhost") : url.host;
   const user = url.username === "" ? "" : `${url.username}@`;
   // The driver treats these two as `verify-full` and logs a warning; setting it explicitly avoids the warning.

@@ -54,7 +54,7 @@ export class PooledConnection {
   async commit(): Promise<void> {
     const { command } = await this.query("commit", []);
     // After a failed statement PostgreSQL answers COMMIT with ROLLBACK.
-    if (command === "ROLLBACK") throw new StoreError("unavailable", "the transaction was taken back");
+    if (command === "ROLLBACK") throw new StoreError("unavailable", "the transaction was rolled back");
   }
 
   /** Never rejects: closing a broken connection rolls back its transaction. */

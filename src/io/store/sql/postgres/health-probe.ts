@@ -67,7 +67,7 @@ export class DatabaseHealthProbe {
 }
 
 function unresponsiveError(): StoreError {
-  return new StoreError("unavailable", "the database says nothing any more");
+  return new StoreError("unavailable", "the database does not respond");
 }
 
 /** Any answer of the server counts, including "too many connections". */

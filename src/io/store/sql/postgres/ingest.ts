@@ -8,7 +8,9 @@ import { parseIngestFields } from "../../../../domain/record/record-text.ts";
 import { ShapeIds } from "../../../../domain/record/request-shape.ts";
 import { DailyRollup, HourlyRollup, type WalletDebit, WalletDebits } from "../../../../domain/record/rollup.ts";
 import type { DailyUsage, HourlyUsage, UsageSums } from "../../../../domain/record/usage-sums.ts";
+import { encodeSketches, mergeColumns } from "../../../../kit/quantile-sketch.ts";
 import { StoreError } from "../store-error.ts";
+import { USAGE_COLUMNS, USAGE_FIELDS } from "../usage-columns.ts";
 import { PooledConnection } from "./connection.ts";
 import type { DatabaseHealthProbe } from "./health-probe.ts";
 import { hasOnlyValidEscapes, replaceInvalidEscapes } from "./values.ts";
@@ -97,8 +99,34 @@ async function write(
   }
   await applyToWallets(session, debits.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
-  await insertRows(session, ADD_HOURLY, [...HOURLY_KEYS, ...SUMS], [...hourly.rows()]);
+  await addHourly(session, [...hourly.rows()]);
 }
+
+/** The upsert locks its rows until the commit, so no other batch changes their sketches between the two statements. */
+async function addHourly(session: PooledConnection, rows: readonly HourlyUsage[]): Promise<void> {
+  const stored = new Map<string, Uint8Array>();
+  const keyOf = (hourMs: number | bigint, shape: number | bigint, workspaceId: string) =>
+    `${hourMs} ${shape} ${workspaceId}`;
+  for (const row of await insertRows<HourlyUsage, StoredSketches>(
+    session,
+    `${ADD_HOURLY} returning workspace_id, hour_ms, shape, sketches`,
+    [...HOURLY_KEYS, ...SUMS],
+    rows,
+  ))
+    if (row.sketches !== null) stored.set(keyOf(row.hour_ms, row.shape, row.workspace_id), row.sketches);
+  const merge = (row: HourlyUsage) =>
+    mergeColumns(stored.get(keyOf(row.hourMs, row.shape, row.workspaceId)) ?? null, encodeSketches(row.sketches));
+  const changed = rows.filter(({ sketches }) => sketches.some(({ size }) => size > 0));
+  await insertRows(session, SET_SKETCHES, [...HOURLY_KEYS, ["sketches", "bytea", merge]], changed);
+}
+
+type StoredSketches = { workspace_id: string; hour_ms: bigint; shape: bigint; sketches: Uint8Array | null };
+
+const SET_SKETCHES = `
+  update requests_hourly set sketches = batch.sketches
+  from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[]) as batch (workspace_id, hour_ms, shape, sketches)
+  where requests_hourly.workspace_id = batch.workspace_id and requests_hourly.hour_ms = batch.hour_ms
+    and requests_hourly.shape = batch.shape`;
 
 /** Unparsable records are rejected before the first statement. */
 function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly PostingRecord[] } {
@@ -235,7 +263,11 @@ function walletCurrencyError({ workspaceId, currency }: WalletDebit): StoreError
   return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
 }
 
-type BatchColumn<Row> = readonly [name: string, type: "text" | "bigint", read: (row: Row) => string | number | bigint];
+type BatchColumn<Row> = readonly [
+  name: string,
+  type: "text" | "bigint" | "bytea",
+  read: (row: Row) => string | number | bigint | Uint8Array | null,
+];
 
 const SHAPE_COLUMNS: readonly BatchColumn<ShapeRow>[] = [
   ["workspace_id", "text", (shape) => shape.workspaceId],
@@ -249,6 +281,8 @@ const SHAPE_COLUMNS: readonly BatchColumn<ShapeRow>[] = [
   ["provider", "text", (shape) => shape.provider],
   ["status", "bigint", (shape) => shape.status],
   ["surface", "text", (shape) => shape.surface],
+  ["level", "text", (shape) => shape.level],
+  ["country", "text", (shape) => shape.country],
 ];
 const DAILY_KEYS: readonly BatchColumn<DailyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],
@@ -263,22 +297,11 @@ const HOURLY_KEYS: readonly BatchColumn<HourlyUsage>[] = [
   ["hour_ms", "bigint", (row) => row.hourMs],
   ["shape", "bigint", (row) => row.shape],
 ];
-const SUMS: readonly BatchColumn<UsageSums>[] = [
-  ["requests", "bigint", (row) => row.requests],
-  ["errors", "bigint", (row) => row.errors],
-  ["input_tokens", "bigint", (row) => row.inputTokens],
-  ["cached_tokens", "bigint", (row) => row.cachedTokens],
-  ["cache_write_tokens", "bigint", (row) => row.cacheWriteTokens],
-  ["output_tokens", "bigint", (row) => row.outputTokens],
-  ["reasoning_tokens", "bigint", (row) => row.reasoningTokens],
-  ["characters", "bigint", (row) => row.characters],
-  ["audio_ms", "bigint", (row) => row.audioMs],
-  ["cost_nanos", "bigint", (row) => row.costNanos],
-  ["timed", "bigint", (row) => row.timedRequests],
-  ["total_ms", "bigint", (row) => row.totalMs],
-  ["streamed", "bigint", (row) => row.streamedRequests],
-  ["first_byte_ms", "bigint", (row) => row.firstByteMs],
-];
+const SUMS: readonly BatchColumn<UsageSums>[] = USAGE_COLUMNS.map((column) => [
+  column,
+  "bigint",
+  (row) => row[USAGE_FIELDS[column]],
+]);
 
 type IdempotencyUse = PostingRecord & { readonly idempotency: NonNullable<PostingRecord["idempotency"]> };
 
@@ -334,15 +357,13 @@ const ADD_IDEMPOTENCY_USES = `${insertSql("idempotency_keys", IDEMPOTENCY_KEYS, 
 const ADD_DAILY = accumulateSql("requests_daily", DAILY_KEYS);
 const ADD_HOURLY = accumulateSql("requests_hourly", HOURLY_KEYS);
 
-async function insertRows<Row>(
+async function insertRows<Row, Returned extends object = never>(
   session: PooledConnection,
   statement: string,
   columns: readonly BatchColumn<Row>[],
   rows: readonly Row[],
-): Promise<void> {
-  if (rows.length > 0)
-    await session.query(
-      statement,
-      columns.map(([, , read]) => rows.map(read)),
-    );
+): Promise<readonly Returned[]> {
+  if (rows.length === 0) return [];
+  const values = columns.map(([, , read]) => rows.map(read));
+  return (await session.query<Returned>(statement, values)).rows;
 }

@@ -59,7 +59,9 @@ async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
     `create table schema_migrations (number bigint primary key, name text not null, checksum text not null,
       applied_at_ms bigint not null)`,
   );
-  for (const { number, name, statements } of MIGRATIONS.filter((migration) => migration.number < 23)) {
+  // The columns of 38 are written by the ingest of today, which stands for the one of then.
+  const applied = MIGRATIONS.filter(({ number }) => number < 23 || number === 38);
+  for (const { number, name, statements } of applied) {
     for (const statement of statements(postgresDdl)) await cluster.query(address, statement);
     const checksum = sha256Hex(statements(postgresDdl).join(";\n"));
     await cluster.query(
@@ -257,7 +259,7 @@ describe.skipIf(!hasPostgres)("roles", () => {
     // The role is made with the first database that is migrated.
     await cluster.database("migrated");
     const app = cluster.asApp(address);
-    await expect(open(app)).rejects.toThrow(/may not bring the tables up to date .*DATABASE_MIGRATION_URL/);
+    await expect(open(app)).rejects.toThrow(/cannot migrate the tables .*DATABASE_MIGRATION_URL/);
     const store = await open(app, { owner: address });
     await store.ingest([at("r", NOW_MS)]);
     await store.close();

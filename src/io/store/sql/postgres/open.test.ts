@@ -80,7 +80,7 @@ test.skipIf(!hasPostgres)(
     expect(await Promise.race([audit, store.meta.get("nothing")])).toBeUndefined();
     expect(await audit).toMatchObject({ name: "StoreError", reason: "statement_timeout" });
     await cluster.query(address, "update wallets set balance_nanos = 7");
-    expect(await store.ledger.audit()).toEqual(["the wallet of ws_1 says 7, its ledger entries say -1"]);
+    expect(await store.ledger.audit()).toEqual(["the wallet of ws_1 has 7, but its ledger entries sum to -1"]);
     await busy.end();
     expect(await store.ledger.audit()).toHaveLength(1);
     await expect.poll(() => cluster.query(address, GATEWAYS)).toEqual([{ sessions: 3 }]);

@@ -33,13 +33,13 @@ class DatabaseUnusableError extends Error {
 
 function adviceFor(reason: string): string {
   if (/authentication failed|role .* does not exist|pg_hba|SASL/.test(reason))
-    return "write its user and password, postgres://user:password@host:5432/database";
-  if (/database .* does not exist/.test(reason)) return "make it there with createdb, or write the name of another";
+    return "add the user and password: postgres://user:password@host:5432/database";
+  if (/database .* does not exist/.test(reason)) return "create it with createdb, or use another database name";
   if (/its encoding is/.test(reason))
-    return "make another with createdb --encoding=UTF8 --template=template0, and write its name";
-  if (/standby/.test(reason)) return "write the address of the server that it follows";
-  if (/support SSL/.test(reason)) return "switch TLS on there, or write the address without sslmode";
-  return "start PostgreSQL there, or write the address of another";
+    return "create another database with createdb --encoding=UTF8 --template=template0 and use its name";
+  if (/standby/.test(reason)) return "use the URL of its primary server";
+  if (/support SSL/.test(reason)) return "enable TLS on the server, or remove sslmode from the URL";
+  return "start PostgreSQL there, or use the URL of another server";
 }
 
 export type PostgresSettings = {
@@ -103,7 +103,7 @@ function lockedStore(store: Store, lock: InstanceLock | undefined, onClosed: () 
   return {
     ...store,
     async ping() {
-      if (lock?.isLost === true) throw new StoreError("unavailable", "another gateway works on this database");
+      if (lock?.isLost === true) throw new StoreError("unavailable", "another gateway uses this database");
       await store.ping();
     },
     async close() {
@@ -156,7 +156,7 @@ export async function migratePostgres(
   } catch (error) {
     if (error instanceof StoreError && /^(permission denied|must be owner)/.test(error.message))
       throw new MigrationError(
-        `the user of ${address.shown} may not bring the tables up to date (${error.message}): ${addressText.forOwner}`,
+        `the user of ${address.shown} cannot migrate the tables (${error.message}): ${addressText.forOwner}`,
       );
     throw error;
   } finally {
@@ -182,9 +182,10 @@ async function checkServer(db: Kysely<Database>, address: DatabaseAddress, setti
       pg_is_in_recovery() as standby`.execute(db);
   const [server] = rows;
   const version = Math.trunc(Number(server?.version) / 10_000);
-  if (version < SERVER_VERSION_MIN) throw unusable(`it is version ${version}, not ${SERVER_VERSION_MIN} on`);
-  if (server?.encoding !== "UTF8") throw unusable(`its encoding is ${server?.encoding}, not UTF8`);
-  if (server.standby) throw unusable("it is a standby, which cannot be written");
+  if (version < SERVER_VERSION_MIN)
+    throw unusable(`it is version ${version}; ${SERVER_VERSION_MIN} or newer is required`);
+  if (server?.encoding !== "UTF8") throw unusable(`its encoding is ${server?.encoding}; UTF8 is required`);
+  if (server.standby) throw unusable("it is a read-only standby");
 }
 
 export function openDatabase(

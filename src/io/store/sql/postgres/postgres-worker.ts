@@ -22,7 +22,7 @@ async function execute(request: StoreWorkerRequest): Promise<void> {
   else if (request.is === "close") {
     healthProbe?.close();
     await awaitClose(pool.end());
-  } else throw new StoreError("rejected", "this worker takes batches only");
+  } else throw new StoreError("rejected", "this worker accepts batches only");
 }
 
 async function handle({ id, request }: StoreWorkerCall): Promise<StoreWorkerReply> {

@@ -150,13 +150,13 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
     await cluster.query(address, `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"31"')`);
     const store = await open(address);
     expect((await store.ledger.audit()).toSorted()).toEqual([
-      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger: statements go by the first, wallets by the second",
+      "cost_nanos of ws_1 on 1970-01-01 is 0 in requests_daily but 35 in the ledger: statements go by the first, wallets by the second",
       "ledger transaction back moves -5 from promotion to revenue",
       "ledger transaction charge:r1 was written 2 times",
       "ledger transaction same moves 5 from revenue to revenue",
       "ledger transaction where moves 5 from promotion to nowhere",
-      "request r1 cost 31, the ledger has -30",
-      "the wallet of ws_1 says 71, its ledger entries say 40",
+      "request r1 cost 31, but the ledger has -30",
+      "the wallet of ws_1 has 71, but its ledger entries sum to 40",
     ]);
     await store.close();
   });
@@ -188,7 +188,7 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
     const store = await open(address);
     await withWorkspaces(store, "ws_1");
     await cluster.query(address, "update workspaces set created_at_ms = 9007199254740993");
-    await expect(store.tenancy.loadAll()).rejects.toThrow("more than a number can say");
+    await expect(store.tenancy.loadAll()).rejects.toThrow("exceeds the safe integer range");
     await store.close();
   });
 
@@ -276,7 +276,9 @@ describe.skipIf(!hasPostgres)("migrations", () => {
     const latin = changed(address, (url) => {
       url.pathname = "/latin";
     });
-    await expect(open(latin)).rejects.toThrow("its encoding is LATIN1, not UTF8); make another with createdb");
+    await expect(open(latin)).rejects.toThrow(
+      "its encoding is LATIN1; UTF8 is required); create another database with createdb",
+    );
   });
 });
 
@@ -323,7 +325,7 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
     );
     await steal;
     await eventually(() => expect(log.lines.some(({ level }) => level === "error")).toBe(true), { timeout: 10_000 });
-    await expect(store.ping()).rejects.toThrow("another gateway works on this database");
+    await expect(store.ping()).rejects.toThrow("another gateway uses this database");
     await thief.end();
     await eventually(() => store.ping(), { timeout: 10_000 });
     await expect(open(address)).rejects.toThrow(DatabaseInUseError);
@@ -423,9 +425,9 @@ describe.skipIf(!hasPostgres)("connections to the server", () => {
     const secure = changed(address, (url) => url.searchParams.set("sslmode", "require"));
     const wrong: [DatabaseAddress, string, string][] = [
       [gone, "ECONNREFUSED", "start PostgreSQL there"],
-      [but({ password: `${PASSWORD}x` }), "password authentication failed", "write its user and password"],
-      [but({ pathname: "/nothing" }), 'database "nothing" does not exist', "make it there with createdb"],
-      [secure, "does not support SSL", "without sslmode"],
+      [but({ password: `${PASSWORD}x` }), "password authentication failed", "add the user and password"],
+      [but({ pathname: "/nothing" }), 'database "nothing" does not exist', "create it with createdb"],
+      [secure, "does not support SSL", "remove sslmode"],
     ];
     for (const [other, why, next] of wrong) {
       const refused = await open(other).catch((error: unknown) => error);

@@ -56,7 +56,7 @@ const PAGE_ROWS_FIRST = 50;
 
 const CLI_ADDRESS_TEXT = {
   as: "--to",
-  forOwner: "write --to with the name of the role that owns the database or its tables",
+  forOwner: "use the role that owns the database or its tables in --to",
 };
 
 /**
@@ -88,7 +88,7 @@ export async function copyStore(settings: StoreMigrationSettings): Promise<Store
     if (error instanceof DryRunRollback) return error.report;
     if (!(error instanceof StoreError)) throw error;
     throw new StoreMigrationError(
-      `nothing was moved to ${to.shown} (${error.message}): put that right and begin again`,
+      `nothing was copied to ${to.shown} (${error.message}): fix the problem and start again`,
     );
   } finally {
     await db.destroy();
@@ -112,7 +112,7 @@ async function copyAll(settings: StoreMigrationSettings, to: Kysely<Database>): 
   for (const { name } of tables)
     if (await hasRows(to, name))
       throw new StoreMigrationError(
-        `the database ${settings.to.shown} is not empty (${name} has rows): make a new one with createdb, and name that`,
+        `the database ${settings.to.shown} is not empty (${name} has rows): create a new one with createdb and use its name`,
       );
   await addPartitionsFor(to, settings.logKeptMs, await requestDays(from));
   const copied: { name: string; rows: number }[] = [];
@@ -133,15 +133,18 @@ async function verifyCopy(
 ): Promise<readonly string[]> {
   for (const { name, rows } of copied) {
     const found = await countOf(to, name);
-    if (found !== rows) throw new StoreMigrationError(`${name} has ${rows} rows here and ${found} there: begin again`);
+    if (found !== rows)
+      throw new StoreMigrationError(`${name} has ${rows} rows in the source but ${found} in the target: start again`);
   }
   const before = await auditLedger(from);
   const newProblems = (await auditLedger(to)).filter((problem) => !before.includes(problem));
   if (newProblems.length > 0)
-    throw new StoreMigrationError(`the books do not come out there as they do here: ${newProblems.join("; ")}`);
+    throw new StoreMigrationError(`the ledger checks differ in the target: ${newProblems.join("; ")}`);
   const [source, target] = [await newestRequestId(from), await newestRequestId(to)];
   if (source !== target)
-    throw new StoreMigrationError(`the newest request is ${source} here and ${target} there: begin again`);
+    throw new StoreMigrationError(
+      `the newest request is ${source} in the source but ${target} in the target: start again`,
+    );
   await check(to);
   return before;
 }
@@ -165,7 +168,7 @@ async function readTables(from: Kysely<Database>, to: Kysely<Database>): Promise
       select "table" from pragma_foreign_key_list(${name})`.execute(from);
     const columnTypes = types.filter(({ table_name }) => table_name === name);
     const missing = columns.find((column) => !columnTypes.some(({ column_name }) => column_name === column.name));
-    if (missing !== undefined) throw new StoreMigrationError(`PostgreSQL has no place for ${name}.${missing.name}`);
+    if (missing !== undefined) throw new StoreMigrationError(`PostgreSQL has no column ${name}.${missing.name}`);
     tables.set(name, {
       name,
       columns: columnTypes.map(({ column_name, type }) => ({ name: column_name, type })),

@@ -1,5 +1,6 @@
 import { CHARGE } from "../../../../domain/billing/ledger.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
+import { MERGE_SKETCHES } from "./open-database-file.ts";
 
 const placeholders = (count: number) => `(${Array(count).fill("?").join(", ")})`;
 
@@ -7,16 +8,19 @@ function insertSql(table: string, columns: readonly string[]): string {
   return `insert into ${table} (${columns.join(", ")}) values ${placeholders(columns.length)}`;
 }
 
-function accumulateSql(table: string, keys: readonly string[]): string {
-  return `${insertSql(table, [...keys, ...USAGE_COLUMNS])} on conflict do update
-   set ${USAGE_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")}`;
+function accumulateSql(table: string, keys: readonly string[], sketches: readonly "sketches"[] = []): string {
+  return `${insertSql(table, [...keys, ...USAGE_COLUMNS, ...sketches])} on conflict do update
+   set ${[
+     ...USAGE_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`),
+     ...sketches.map((column) => `${column} = ${MERGE_SKETCHES}(${column}, excluded.${column})`),
+   ].join(", ")}`;
 }
 
 const DAILY_KEYS = ["workspace_id", "day", "key_id", "model", "provider", "environment"] as const;
 const HOURLY_KEYS = ["workspace_id", "hour_ms", "shape"] as const;
 const SHAPE_COLUMNS = [
   ...(["workspace_id", "id", "key_id", "member_id", "environment", "app"] as const),
-  ...(["model_requested", "model", "provider", "status", "surface"] as const),
+  ...(["model_requested", "model", "provider", "status", "surface", "level", "country"] as const),
 ] as const;
 const IDEMPOTENCY_COLUMNS = [
   ...(["key_digest", "body_digest", "workspace_id", "request_id"] as const),
@@ -61,4 +65,4 @@ export const ADD_IDEMPOTENCY_USE = `${insertSql("idempotency_keys", IDEMPOTENCY_
      where excluded.expires_at_ms > expires_at_ms`;
 
 export const ADD_DAILY = accumulateSql("requests_daily", DAILY_KEYS);
-export const ADD_HOURLY = accumulateSql("requests_hourly", HOURLY_KEYS);
+export const ADD_HOURLY = accumulateSql("requests_hourly", HOURLY_KEYS, ["sketches"]);

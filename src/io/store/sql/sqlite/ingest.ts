@@ -7,7 +7,9 @@ import { IngestFieldsReader, parseIngestFields } from "../../../../domain/record
 import { ShapeIds } from "../../../../domain/record/request-shape.ts";
 import { DailyRollup, HourlyRollup, WalletDebits } from "../../../../domain/record/rollup.ts";
 import type { DailyUsage, HourlyUsage, UsageSums } from "../../../../domain/record/usage-sums.ts";
+import { encodeSketches } from "../../../../kit/quantile-sketch.ts";
 import { StoreError } from "../store-error.ts";
+import { USAGE_COLUMNS, USAGE_FIELDS } from "../usage-columns.ts";
 import { isUniqueViolation } from "./errors.ts";
 import {
   ADD_DAILY,
@@ -135,25 +137,7 @@ class BatchTotals {
   }
 }
 
-/** In the order of `USAGE_COLUMNS`. */
-function usageValues(row: UsageSums) {
-  return [
-    row.requests,
-    row.errors,
-    row.inputTokens,
-    row.cachedTokens,
-    row.cacheWriteTokens,
-    row.outputTokens,
-    row.reasoningTokens,
-    row.characters,
-    row.audioMs,
-    row.costNanos,
-    row.timedRequests,
-    row.totalMs,
-    row.streamedRequests,
-    row.firstByteMs,
-  ];
-}
+const usageValues = (row: UsageSums) => USAGE_COLUMNS.map((column) => row[USAGE_FIELDS[column]]);
 
 function requestValues({ record, shape, text }: IngestRow) {
   return [record.id, record.workspaceId, Math.trunc(record.createdAtMs), text, shape];
@@ -179,7 +163,7 @@ function prepareStatements(db: DatabaseSync) {
     shape(workspaceId: string, id: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
       const values = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
-      shape.run(workspaceId, id, ...values);
+      shape.run(workspaceId, id, ...values, parts.level, parts.country);
     },
     newRequest(row: IngestRow): void {
       newRequests.add(...requestValues(row));
@@ -223,7 +207,7 @@ function prepareStatements(db: DatabaseSync) {
       daily.run(workspaceId, day, keyId, model, provider, environment, ...usageValues(row));
     },
     hourly(row: HourlyUsage): void {
-      hourly.run(row.workspaceId, row.hourMs, row.shape, ...usageValues(row));
+      hourly.run(row.workspaceId, row.hourMs, row.shape, ...usageValues(row), encodeSketches(row.sketches));
     },
   };
 }

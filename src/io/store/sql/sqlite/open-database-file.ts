@@ -1,4 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
+import { mergeSqlColumns } from "../../../../kit/quantile-sketch.ts";
+
+/** The SQL function that adds two columns of request sketches. */
+export const MERGE_SKETCHES = "merge_sketches";
 
 export function openDatabaseFile(file: string): DatabaseSync {
   const db = new DatabaseSync(file);
@@ -17,5 +21,11 @@ export function openDatabaseFile(file: string): DatabaseSync {
     pragma journal_size_limit = 67108864;
     pragma cache_size = -65536;
   `);
+  registerFunctions(db);
   return db;
+}
+
+/** The SQL functions that the gateway's statements call. */
+export function registerFunctions(db: DatabaseSync): void {
+  db.function(MERGE_SKETCHES, { deterministic: true }, mergeSqlColumns);
 }

@@ -137,9 +137,9 @@ describe("the file itself", () => {
       "ledger transaction same moves 5 from revenue to revenue",
       "ledger transaction where moves 5 from promotion to nowhere",
       "ledger transaction charge:r1 was written 2 times",
-      "the wallet of ws_1 says 71, its ledger entries say 40",
-      "request r1 cost 31, the ledger has -30",
-      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger: statements go by the first, wallets by the second",
+      "the wallet of ws_1 has 71, but its ledger entries sum to 40",
+      "request r1 cost 31, but the ledger has -30",
+      "cost_nanos of ws_1 on 1970-01-01 is 0 in requests_daily but 35 in the ledger: statements go by the first, wallets by the second",
     ]);
     await store.close();
   });
@@ -238,7 +238,7 @@ describe("one process for a data directory", () => {
     child.stderr.on("data", (text) => said.push(String(text)));
     const [code] = await once(child, "close");
     expect(code).toBe(1);
-    expect(said.join("")).toContain("the worker of the store ended");
+    expect(said.join("")).toContain("the store worker exited");
   });
 
   test("OPS-04 in a folder that everyone may read, no file of the store can be read by others", async () => {
