@@ -37,7 +37,7 @@ export type Exchange = {
 /** The client disconnected before its request was complete; only the log shows it. */
 export class ClientDisconnected extends Fault {
   constructor() {
-    super("invalid_request", { message: "The request ended before its body was whole." });
+    super("invalid_request", { message: "The connection ended before the body was complete." });
   }
 }
 
@@ -48,12 +48,12 @@ export function principalOf(exchange: Exchange): Principal {
 }
 
 export function keylessRouteError({ route }: Exchange): Error {
-  return new Error(`route ${route.id} is served without a key`);
+  return new Error(`route ${route.id} does not require a key`);
 }
 
 /** For exchanges without a connection of their own. */
 export async function rejectUpload(): Promise<Readable> {
-  throw new Error("there is no upload in this call");
+  throw new Error("the request has no upload");
 }
 
 /** A buffered response. The edge serializes `json`. */
@@ -83,7 +83,7 @@ export type ResponseSink = {
   end(chunk?: Buffer | string): void;
   /** Closes the connection of a broken response whose format has no error frame. */
   abort(): void;
-  /** Calls the listener once when the client disconnects or the gateway stops the response. */
+  /** Calls the listener once when the client disconnects or the gateway is stopping the response. */
   onDisconnect(listener: () => void): void;
 };
 

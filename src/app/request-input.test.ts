@@ -78,11 +78,14 @@ test.each<[string, unknown, string]>([
   ["choice", { choice: "some" }, 'expected one of "auto"|"none", or object'],
   ["own", { own: true }, "must be a name or a number"],
   ["message.role", { message: { role: "robot" } }, 'expected one of "user"|"tool"'],
-  ["message.role", { message: {} }, 'it is required: expected one of "user"|"tool"'],
-  ["message.content", { message: { role: "user" } }, "it is required: expected string or array"],
+  ["message.role", { message: {} }, 'is required: expected one of "user"|"tool"'],
+  ["message.content", { message: { role: "user" } }, "is required: expected string or array"],
 ])("the issue with %s of %j is described plainly: %s", (param, value, problem) => {
   const refused = faultOf(() => decodeWith(Words, value));
-  expect([refused.param, refused.message]).toEqual([param, `Field "${param}": ${problem}.`]);
+  expect([refused.param, refused.message]).toEqual([
+    param,
+    `Field "${param}"${/^(?:must|is) /.test(problem) ? "" : ":"} ${problem}.`,
+  ]);
 });
 
 test("messages never quote the caller's values", () => {

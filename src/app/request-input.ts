@@ -9,14 +9,14 @@ import type { Exchange } from "./exchange.ts";
 export const BODY_LIMITS = { partsMax: 400_000 };
 
 /** Parses one JSON object and keeps its text, so that a surface can forward it verbatim. */
-export function parseJson(bytes: Buffer): ParsedBody {
-  const parsed = parseJsonObject(bytes, BODY_LIMITS);
+export function parseJson(bytes: Buffer, limits: Parameters<typeof parseJsonObject>[1] = BODY_LIMITS): ParsedBody {
+  const parsed = parseJsonObject(bytes, limits);
   if ("problem" in parsed) throw invalidJson(parsed.problem);
   return parsed;
 }
 
 export function invalidJson(problem: string): Fault {
-  return fault("invalid_json", { message: `The body is not one well-formed JSON object: ${problem}.` });
+  return fault("invalid_json", { message: `The body is not a valid JSON object: ${problem}.` });
 }
 
 /** For the log record of a rejected body; undefined when it is not a JSON object. */
@@ -65,7 +65,7 @@ export async function readOptionalBody<T>(exchange: Pick<Exchange, "body">, sche
 export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodType<T>): T {
   const value: Record<string, string> = {};
   for (const [name, text] of exchange.query) {
-    if (Object.hasOwn(value, name)) throw invalidValue(name, "it is given twice");
+    if (Object.hasOwn(value, name)) throw invalidValue(name, "is sent twice");
     Object.defineProperty(value, name, { value: text, enumerable: true });
   }
   return decodeWith(schema, value);
@@ -80,13 +80,13 @@ function faultForIssues(found: readonly FieldIssue[], value: unknown): Fault {
     return unknownField(fieldName([...path, issue.keys[0] ?? ""]));
   }
   const first = found[0];
-  if (first === undefined) return fault("invalid_value", { message: "The request is not valid." });
+  if (first === undefined) return fault("invalid_value", { message: "The request is invalid." });
   const param = fieldName(first.path);
   if (param === "")
-    return fault("invalid_value", { message: `The request is not valid: ${describeIssue(first.issue)}.` });
+    return fault("invalid_value", { message: `The request is invalid: ${describeIssue(first.issue)}.` });
   if (valueAt(value, first.path) !== undefined) return invalidValue(param, describeIssue(first.issue));
-  if (first.issue.code === "invalid_type") return invalidValue(param, "it is required");
-  return invalidValue(param, `it is required: ${describeIssue(first.issue).replace(RECEIVED, "")}`);
+  if (first.issue.code === "invalid_type") return invalidValue(param, "is required");
+  return invalidValue(param, `is required: ${describeIssue(first.issue).replace(RECEIVED, "")}`);
 }
 
 const fieldIssuesIn = (issues: readonly ZodIssue[]) => issues.flatMap((issue) => flattenIssue(issue, []));
@@ -142,7 +142,7 @@ function describeUnionIssue(branches: readonly (readonly ZodIssue[])[]): string 
   if (sized !== undefined) return describeIssue(sized);
   const all = firsts.map(describeIssue);
   const wanted = [...new Set(all.map((words) => words.replace(RECEIVED, "")))];
-  const [first = "it is not valid", ...rest] = wanted;
+  const [first = "is invalid", ...rest] = wanted;
   const between = first.includes("|") ? ", or " : " or ";
   const received = all.every((words) => RECEIVED.test(words)) ? (RECEIVED.exec(all[0] ?? "")?.[0] ?? "") : "";
   return [first, ...rest.map((words) => words.replace(/^expected /, ""))].join(between) + received;

@@ -8,7 +8,8 @@ export function toFault(error: unknown): Fault {
   if (unavailable !== undefined) return unavailable;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
-    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
+    message:
+      "The gateway failed to process this request. Try again. If it keeps failing, report the request id to the operator.",
     detail,
   });
 }

@@ -21,8 +21,7 @@ import type { Config } from "../settings/config.ts";
 const TOKEN_BYTES = 32;
 const MAIL_TIMEOUT_MS = 30_000;
 
-const SECRET_CONTEXT: EncryptionContext = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
-const SECRET_NAME = "people_secret";
+const SESSION_SECRET = "people";
 
 type AccountsBootstrapDeps = {
   readonly store: Store;
@@ -58,7 +57,7 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
       },
       systemClock,
     ),
-    secret: lazySessionSecret(store.meta, vault),
+    secret: lazyStoredSecret(SESSION_SECRET, store.meta, vault),
     publicUrl: config.GATEWAY_PUBLIC_URL,
     signUp: config.GATEWAY_SIGNUP,
     oidc: oidcProvider(config, transport),
@@ -67,14 +66,16 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
   });
 }
 
-/** Created once and stored encrypted; a rotation of the master key does not change it. */
-function lazySessionSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
+/** Created once, the same on all instances and stored encrypted; a rotation of the master key does not change it. */
+export function lazyStoredSecret(name: string, meta: MetaStore, vault: Vault): () => Promise<string> {
+  const context: EncryptionContext = { workspaceId: GATEWAY_DATA_KEY, column: name, row: "secret" };
+  const entry = `${name}_secret`;
   const open = async () => {
-    const sealed = await meta.get(SECRET_NAME);
-    if (sealed !== undefined) return vault.open(SECRET_CONTEXT, Buffer.from(sealed, "base64"));
+    const sealed = await meta.get(entry);
+    if (sealed !== undefined) return vault.open(context, Buffer.from(sealed, "base64"));
     // When instances start at the same time, the first write wins.
-    const created = Buffer.from(await vault.seal(SECRET_CONTEXT, randomToken(TOKEN_BYTES))).toString("base64");
-    return vault.open(SECRET_CONTEXT, Buffer.from(await meta.add(SECRET_NAME, created), "base64"));
+    const created = Buffer.from(await vault.seal(context, randomToken(TOKEN_BYTES))).toString("base64");
+    return vault.open(context, Buffer.from(await meta.add(entry, created), "base64"));
   };
   let secret: Promise<string> | undefined;
   return () => {

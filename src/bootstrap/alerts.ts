@@ -7,6 +7,7 @@ import type { Metrics } from "../io/telemetry/metrics.ts";
 import { createGuardedPost, egressUrlProblem } from "../io/upstream/guarded-post.ts";
 import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import { systemClock } from "../kit/clock.ts";
+import { pluralize } from "../kit/pluralize.ts";
 import { HOUR_MS } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
@@ -60,14 +61,13 @@ export function alertCheck(alerts: Alerts): Check {
       const rules = alerts.monitor.allRules();
       const mailed = rules.filter((rule) => alerts.recipientsOf(rule).length > 0);
       const undeliverable = rules.filter((rule) => rule.webhook === null && !mailed.includes(rule));
-      const detail = [`workspaces with rules: ${rules.length}`];
-      if (undeliverable.length > 0)
-        detail.push(`those without a webhook and without a mail recipient: ${undeliverable.length}`);
+      const detail = [`${pluralize(rules.length, "workspace")} with alert rules`];
+      if (undeliverable.length > 0) detail.push(`without webhook and email recipients: ${undeliverable.length}`);
       if (mailed.length > 0 && !alerts.sendsMail)
         detail.push(
-          `those with mail recipients, but no mail server: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+          `with email recipients, but without a mail server: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
         );
-      return { ok: true, detail: detail.join("; ") };
+      return { ok: true, warning: detail.length > 1, detail: detail.join("; ") };
     },
   };
 }

@@ -49,7 +49,7 @@ test("SCALE-03 a failing sweep neither stops the others nor the process, and is 
     await new Promise((resolve) => setImmediate(resolve));
     expect(seen.splice(0).sort()).toEqual(round);
   }
-  expect(warned).toEqual(warned.map(() => "responses: removing expired ones failed"));
+  expect(warned).toEqual(warned.map(() => "responses: removal of expired responses failed"));
   expect(unhandled).not.toHaveBeenCalled();
   process.off("unhandledRejection", unhandled);
   await sweeper.stop();

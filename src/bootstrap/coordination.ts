@@ -200,10 +200,10 @@ async function openRedis(config: Config, url: string, { placement, log }: Coordi
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
     const nextStep = isAuthFailure(cause)
-      ? "write its user and password, redis://user:password@host:6379/0"
+      ? "add the user and password: redis://user:password@host:6379/0"
       : isCertificateFailure(cause)
-        ? "name the file with its authority in REDIS_CA_FILE, and write the host as it is in its certificate"
-        : "start Redis there, or write the address of another";
+        ? "set REDIS_CA_FILE to the file with its CA, and use the host name of its certificate"
+        : "start Redis there, or use the URL of another server";
     throw new ConfigError([`REDIS_URL: ${withoutCredentials(url)} cannot be used (${cause}); ${nextStep}`]);
   }
 }
@@ -235,16 +235,20 @@ export function coordinationChecks(config: Config, coordination: Coordination): 
       run: async () => {
         const { fleet } = coordination;
         const others = (await fleet.instanceIds()).filter((id) => id !== fleet.id);
-        const otherText = others.length === 0 ? "no other is alive" : `others: ${others.slice(0, 20).join(", ")}`;
-        return { ok: true, detail: `this is ${fleet.id}${fleet.isLeader ? ", which leads" : ""}; ${otherText}` };
+        const otherText =
+          others.length === 0 ? "no other instance is alive" : `other instances: ${others.slice(0, 20).join(", ")}`;
+        return {
+          ok: true,
+          detail: `this instance is ${fleet.id}${fleet.isLeader ? ", the leader" : ""}; ${otherText}`,
+        };
       },
     },
   ];
 }
 
 const STATUS_TEXT: Readonly<Record<Coordination["status"], string>> = {
-  single: "it is not used",
-  open: "it answers, and the wallets are open",
-  opening: "the wallets are being filled from the store; paid work is refused until they are open",
-  away: "it does not answer; paid work is refused until it does",
+  single: "not used",
+  open: "connected, and the wallets are open",
+  opening: "the wallets are being rebuilt from the store; paid requests are refused meanwhile",
+  away: "Redis does not respond; paid requests are refused meanwhile",
 };

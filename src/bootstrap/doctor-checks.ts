@@ -14,6 +14,7 @@ import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
 import { type Coordination, coordinationChecks } from "./coordination.ts";
 import { type LogExporter, logExportCheck } from "./log-export.ts";
+import { type NodeFloors, nodeFloorCheck } from "./node-floor-check.ts";
 import { nodeCheck } from "./nodes.ts";
 import type { OverloadProtection } from "./overload-protection.ts";
 import { proofCheck } from "./proofs.ts";
@@ -30,10 +31,10 @@ function coreChecks(config: Config, store: Store, journal: IngestPipeline, break
     {
       name: "journal",
       run: async () => {
-        const pending = `${pluralize(journal.pending(), "record waits", "records wait")} for the store`;
+        const pending = `${pluralize(journal.pending(), "record")} waiting for ingest`;
         const deadLetters = describeDeadLetters(journal.deadLetters());
         const detail = deadLetters === undefined ? pending : `${pending}; ${deadLetters}`;
-        if (journal.journal.isBroken) return { ok: false, detail: `it cannot be written; ${detail}` };
+        if (journal.journal.isBroken) return { ok: false, detail: `the journal cannot be written; ${detail}` };
         return { ok: deadLetters === undefined, detail };
       },
     },
@@ -45,14 +46,15 @@ function coreChecks(config: Config, store: Store, journal: IngestPipeline, break
         const detail =
           openCircuits.length === 0
             ? "no circuit is open"
-            : `${pluralize(openCircuits.length, "circuit")} open after failures, tried last until a response comes: ${openCircuits.slice(0, 20).join(", ")}. Look at the request log for the reason.`;
-        return { ok: true, detail };
+            : `${pluralize(openCircuits.length, "circuit")} open after failures, tried last until a response succeeds: ${openCircuits.slice(0, 20).join(", ")}. Check the request log for the reason.`;
+        return { ok: true, warning: openCircuits.length > 0, detail };
       },
     },
     {
       name: "settings",
       run: async () => ({
         ok: true,
+        warning: config.warnings.length > 0,
         detail: config.warnings.length === 0 ? "no warnings" : config.warnings.join("; "),
       }),
     },
@@ -67,33 +69,49 @@ function describeDeadLetters({ records, segments, files }: DeadLetterCount): str
     ...(records > 0 ? [pluralize(records, "dead letter")] : []),
     ...(segments > 0 ? [pluralize(segments, "corrupt segment")] : []),
   ];
-  return `${counts.join(", and ")}: look at ${files.slice(0, FILES_SHOWN_MAX).join(", ")}; docs/guides/operate.md says what to do, under "Dead letters"`;
+  return `${counts.join(" and ")}: inspect ${files.slice(0, FILES_SHOWN_MAX).join(", ")}, see "Dead letters" in docs/guides/operate.md`;
 }
 
 /** Advice only: covers the providers that requests of this instance used. */
 function credentialCheck({ recentRejections }: Pick<OperatorEvents, "recentRejections">): CheckResult {
   if (recentRejections.length === 0)
-    return { ok: true, detail: "none was refused in the last hour, as far as requests through this instance show" };
+    return { ok: true, detail: "no credential was rejected in the last hour on this instance" };
   const rejections = recentRejections.map(
     ({ provider, status, atMs, endpoint }) =>
       `${provider} (${status ?? "no status"} at ${new Date(atMs).toISOString()}, ${endpoint})`,
   );
-  const detail = `refused in the last hour, the key, the account or the deployment: ${rejections.join(", ")}. Ask now with \`gateway provider test <provider>\``;
-  return { ok: true, detail };
+  const detail = `key, account or deployment rejected in the last hour: ${rejections.join(", ")}. Check with \`gateway provider test <provider>\``;
+  return { ok: true, warning: true, detail };
 }
+
+/** Advice only: other endpoints served the requests, if there were any. */
+function catalogueClaimCheck({
+  recentParameterRejections,
+}: Pick<OperatorEvents, "recentParameterRejections">): CheckResult {
+  if (recentParameterRejections.length === 0)
+    return { ok: true, detail: "no provider rejected a parameter that its catalogue entry claims in the last hour" };
+  const rejections = recentParameterRejections
+    .slice(0, REJECTIONS_SHOWN_MAX)
+    .map(({ endpoint, parameter, atMs }) => `${parameter} at ${endpoint} (${new Date(atMs).toISOString()})`);
+  const detail = `parameters rejected in the last hour although the catalogue claims them: ${rejections.join(", ")}. Correct \`features\` or \`supported_params\` of these endpoints`;
+  return { ok: true, warning: true, detail };
+}
+
+const REJECTIONS_SHOWN_MAX = 20;
 
 /** Advice only: requests are served with a full disk, but responses are not stored. */
 function diskCheck(config: Config, disk: DiskSpace): Check {
   const freeSpace = () =>
     disk.freeBytes === undefined
-      ? "the system does not say what is free"
+      ? "free space unknown"
       : `${Math.floor(disk.freeBytes / 1_000_000).toLocaleString("en")} MB free`;
   return {
     name: "disk",
     run: async () => ({
       ok: true,
+      warning: disk.isLow,
       detail: disk.isLow
-        ? `${freeSpace()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
+        ? `${freeSpace()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Free some disk space.`
         : `${freeSpace()} on the disk of DATA_DIR`,
     }),
   };
@@ -107,10 +125,11 @@ type DoctorDeps = {
   readonly rotation: MasterKeyRotation;
   readonly alerts: Alerts;
   readonly prober: Prober;
-  readonly nodes: Parameters<typeof nodeCheck>[0];
+  readonly nodes: Parameters<typeof nodeCheck>[0] & NodeFloors["nodes"];
+  readonly directory: NodeFloors["directory"];
   readonly coordination: Coordination;
   readonly logExport: LogExporter;
-  readonly operatorEvents: Pick<OperatorEvents, "recentRejections">;
+  readonly operatorEvents: Pick<OperatorEvents, "recentParameterRejections" | "recentRejections">;
 };
 
 /** The checks of `gateway doctor` for components that the management API does not know. */
@@ -124,7 +143,9 @@ export function doctorChecks(config: Config, deps: DoctorDeps): Check[] {
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
+    nodeFloorCheck(deps),
     logExportCheck(logExport),
     { name: "credentials", run: async () => credentialCheck(deps.operatorEvents) },
+    { name: "catalogue claims", run: async () => catalogueClaimCheck(deps.operatorEvents) },
   ];
 }

@@ -37,8 +37,8 @@ function builtInSetting(
 function providerSetting(name: string, { source, text }: ConfiguredSetting): EffectiveSetting {
   const isSecret = !name.endsWith("_BASE_URL");
   const says = isSecret
-    ? "Credential of the operator at a provider."
-    : "Address of a provider in place of the one in the catalogue.";
+    ? "Credential of the operator for a provider."
+    : "Base URL of a provider, instead of the one in the catalogue.";
   return {
     name,
     value: isSecret ? null : withoutPassword(text),

@@ -19,7 +19,7 @@ import { randomToken } from "../kit/secret.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";
 import { openCoordination } from "./coordination.ts";
-import { component, type GatewayComponentSet, type GatewayInput } from "./gateway-components.ts";
+import { component, type GatewayComponentSet, type GatewayInput, type ReadCatalogue } from "./gateway-components.ts";
 import type { Readiness } from "./handlers.ts";
 import { createEdge, listen } from "./listener.ts";
 
@@ -44,9 +44,13 @@ const ADMIN_TOKEN_BYTES = 32;
 const INSTANCE_ID_BYTES = 12;
 
 /** Catalogue, log, metrics, shared state, and the port, which answers 503 until the traffic component opens it. */
-export function foundationComponents({ config, worker }: GatewayInput): Pick<GatewayComponentSet, FoundationName> {
+export function foundationComponents({
+  config,
+  worker,
+  readCatalogue = readFolders,
+}: GatewayInput): Pick<GatewayComponentSet, FoundationName> {
   return {
-    rates: component([], async () => new RateRegistry(await readCatalogue(config))),
+    rates: component([], async () => new RateRegistry(await openCatalogue(config, readCatalogue))),
     log: component([], () => createLogger(config.LOG_LEVEL)),
     settingWarnings: component(["log", "rates"], ({ log, rates }) => {
       for (const warning of config.warnings) log.warn({ setting: warning }, "settings: questionable value");
@@ -103,10 +107,12 @@ export function foundationComponents({ config, worker }: GatewayInput): Pick<Gat
   };
 }
 
-async function readCatalogue(config: Config): Promise<CatalogueSnapshot> {
+const readFolders: ReadCatalogue = (folders, nowMs) => loadCatalogue(folders, nowMs, catalogueFiles);
+
+async function openCatalogue(config: Config, read: ReadCatalogue): Promise<CatalogueSnapshot> {
   const folders = [config.GATEWAY_CATALOGUE_DIR ?? path.join(PROJECT_ROOT, "catalogue")];
   if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
-  const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
+  const loaded = await read(folders, systemClock.nowMs());
   if ("snapshot" in loaded) {
     const useless = unusableKeySettings(config.providers, loaded.snapshot);
     if (useless.length > 0) throw new ConfigError(useless);
@@ -125,9 +131,7 @@ async function readCatalogue(config: Config): Promise<CatalogueSnapshot> {
 async function openSecrets(config: Config): Promise<{ adminToken: string; instanceId: string }> {
   const problem = ensureDataDir(config.DATA_DIR);
   if (problem !== undefined)
-    throw new ConfigError([
-      `DATA_DIR: ${config.DATA_DIR} cannot be used (${problem}); write a folder that can be written`,
-    ]);
+    throw new ConfigError([`DATA_DIR: ${config.DATA_DIR} cannot be used (${problem}); set it to a writable folder`]);
   const createToken = () => randomToken(ADMIN_TOKEN_BYTES);
   const createInstanceId = () => `ins_${randomToken(INSTANCE_ID_BYTES)}`;
   return {

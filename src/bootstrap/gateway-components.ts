@@ -7,10 +7,13 @@ import type { MutationLock } from "../app/manage/mutation-lock.ts";
 import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import type { Prober } from "../app/prober/prober.ts";
+import type { ActivityRecorder } from "../app/status/activity-recorder.ts";
+import type { StatusReport } from "../app/status/status-report.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
 import type { MarginRegistry } from "../domain/billing/charge.ts";
 import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
+import type { CatalogueLoadResult } from "../domain/catalogue/load.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
@@ -53,7 +56,11 @@ export type GatewayInput = {
   readonly worker?: WorkerContext | undefined;
   /** For tests: called with the open store before anything is read from it. */
   readonly prepareStore?: PrepareStore | undefined;
+  /** For tests: reads the catalogue folders. */
+  readonly readCatalogue?: ReadCatalogue | undefined;
 };
+
+export type ReadCatalogue = (folders: readonly string[], nowMs: number) => Promise<CatalogueLoadResult>;
 
 export type PrepareStore = (
   store: Store,
@@ -121,6 +128,8 @@ export type GatewayComponents = {
   /** Opens the routes; ends what still runs when it closes. */
   readonly traffic: TrafficDeps;
   readonly firstStart: FirstStartResult;
+  /** Undefined: the status page is switched off. */
+  readonly status: { readonly report: StatusReport; readonly recorder: ActivityRecorder } | undefined;
   readonly backgroundTasks: { stop(): Promise<void> };
   readonly sandboxProofs: undefined;
 };
@@ -147,4 +156,7 @@ export type TrafficDeps = Pick<
   | "captures"
   | "transport"
   | "placement"
+  | "status"
+  | "directory"
+  | "coordination"
 >;

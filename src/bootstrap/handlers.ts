@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Accounts } from "../app/accounts/accounts.ts";
+import { fontFaces } from "../app/brand.ts";
 import type { Handler } from "../app/exchange.ts";
 import type { ManageContext } from "../app/manage/deps.ts";
 import { guardRoutes } from "../app/manage/guard.ts";
@@ -8,6 +9,8 @@ import { paymentHandlers } from "../app/manage/money/payments.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { connectionsFor, snapshotFor } from "../app/pipeline/workspace-resources.ts";
 import type { ResponsesContext } from "../app/responses/responses-context.ts";
+import { statusHandlers } from "../app/status/status-handlers.ts";
+import type { StatusReport } from "../app/status/status-report.ts";
 import { catalogueHandlers } from "../app/surfaces/catalogue.ts";
 import { chatHandlers } from "../app/surfaces/chat.ts";
 import { decisionsHandlers } from "../app/surfaces/decisions.ts";
@@ -15,6 +18,7 @@ import { documentHandlers } from "../app/surfaces/documents.ts";
 import { embeddingsHandlers } from "../app/surfaces/embeddings.ts";
 import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
 import { modelHandlers } from "../app/surfaces/models.ts";
+import { nodeAgentHandlers } from "../app/surfaces/node-agent-file.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
 import { responsesHandlers } from "../app/surfaces/responses.ts";
 import { speechHandlers } from "../app/surfaces/speech.ts";
@@ -30,6 +34,8 @@ import type { EdgeServer } from "../edge/edge-server.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
+import { type CatalogueCallers, callerCatalogue } from "./caller-catalogue.ts";
+import { findNodeAgent } from "./node-agent-file.ts";
 
 /** The management API, payment webhooks and accounts. */
 export function managementHandlers(context: ManageContext, accounts: Accounts): Record<string, Handler> {
@@ -65,17 +71,24 @@ export function probeHandlers({ edge, readiness, metrics, worker, adminToken }: 
   });
 }
 
+const PORTAL_FOLDER = path.join(PROJECT_ROOT, "portal/dist");
+
+/** The status page and its JSON; without a report they respond with not_found. */
+export const publicStatusHandlers = (report: StatusReport | undefined): Record<string, Handler> =>
+  statusHandlers(report, fontFaces(PORTAL_FOLDER));
+
 export function generatedDocumentHandlers(server: {
   readonly version: string;
   readonly serverUrl: string;
 }): Record<string, Handler> {
-  return documentHandlers({
+  const documents = documentHandlers({
     apiDocument: () => apiDocumentText(server),
     manageDocument: () => manageDocumentText(server),
-    llmsText: () => llmsText(server),
+    llmsText: (guides) => llmsText(server, guides),
     publicUrl: server.serverUrl,
-    portalFolder: path.join(PROJECT_ROOT, "portal/dist"),
+    portalFolder: PORTAL_FOLDER,
   });
+  return { ...documents, ...nodeAgentHandlers(findNodeAgent) };
 }
 
 /** The public API: inference surfaces, models and catalogue. */
@@ -84,6 +97,7 @@ export function surfaceHandlers(
   responses: ResponsesContext,
   proofs: ProofLookup,
   enabled: readonly Surface[],
+  callers: CatalogueCallers,
 ): Record<string, Handler> {
   const { catalogue, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
@@ -96,7 +110,12 @@ export function surfaceHandlers(
     ...embeddingsHandlers(gateway),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
-    ...catalogueHandlers({ snapshot: () => catalogue.snapshot, nowMs, margin: margins.defaultMargin }),
+    ...catalogueHandlers({
+      snapshot: () => catalogue.snapshot,
+      nowMs,
+      margin: margins.defaultMargin,
+      callerCatalogue: callerCatalogue(callers, gateway, proofs, enabled),
+    }),
     ...modelHandlers({
       snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
       connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),

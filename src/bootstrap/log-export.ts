@@ -144,9 +144,9 @@ function requestLogFiles(config: Config, ids: IdGenerator): RequestLogFiles | un
 }
 
 const TROUBLESHOOTING = {
-  otlp: "look whether it answers",
-  webhook: "look whether it answers",
-  files: "look whether GATEWAY_LOG_EXPORT_DIR can be written",
+  otlp: "check whether it responds",
+  webhook: "check whether it responds",
+  files: "check whether GATEWAY_LOG_EXPORT_DIR is writable",
 } as const;
 
 /** Advice only: a failing export does not affect requests. */
@@ -155,13 +155,13 @@ export function logExportCheck(logExport: Pick<LogExporter, "statuses">): Check 
     name: "log export",
     run: async () => {
       const { statuses } = logExport;
-      if (statuses.length === 0) return { ok: true, detail: "the request log is sent nowhere" };
+      if (statuses.length === 0) return { ok: true, detail: "the request log is not exported" };
       const lines = statuses.map(({ target, lagMs, failures }) =>
         failures === 0
           ? `${target}: ${Math.round(lagMs / 1000)} s behind`
-          : `${target}: ${pluralize(failures, "try", "tries")} failed in a row, ${Math.round(lagMs / 1000)} s behind: ${TROUBLESHOOTING[target]}`,
+          : `${target}: ${pluralize(failures, "attempt")} failed in a row, ${Math.round(lagMs / 1000)} s behind: ${TROUBLESHOOTING[target]}`,
       );
-      return { ok: true, detail: lines.join("; ") };
+      return { ok: true, warning: statuses.some(({ failures }) => failures > 0), detail: lines.join("; ") };
     },
   };
 }

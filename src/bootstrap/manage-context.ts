@@ -5,6 +5,7 @@ import { decodeMessage } from "../app/surfaces/messages.ts";
 import { decodeResponse } from "../app/surfaces/responses.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
+import { lazyStoredSecret } from "./accounts.ts";
 import { doctorChecks } from "./doctor-checks.ts";
 import { effectiveSettings } from "./effective-settings.ts";
 import type { GatewayComponents, GatewayInput } from "./gateway-components.ts";
@@ -35,6 +36,7 @@ type ManageBootstrapDeps = Pick<
 /** Everything that the management API uses. */
 export function createManageContext({ config, version }: GatewayInput, deps: ManageBootstrapDeps): ManageContext {
   const { tenancy, mutationLock, storage, providers, responses, providerKeys, rateUpdater, captures, alerts } = deps;
+  const { directory } = tenancy;
   const { journal, gateway, money, nodes, coordination, overload, disk, logExport, operatorEvents } = deps;
   const { store, rotation } = storage;
   const { prober } = deps.prober;
@@ -48,12 +50,18 @@ export function createManageContext({ config, version }: GatewayInput, deps: Man
     rates: rateUpdater,
     prober,
     captureStore: captures.captureStore,
+    playgroundSecret: lazyStoredSecret("playground", store.meta, storage.vault),
     alerts,
     waitForIngest: journal.ingestBarrier.soon,
     planning: gateway,
     endpoints: gateway,
     payments: money.payments,
-    nodes: { registry: nodes, max: config.GATEWAY_NODES_MAX, instance: coordination.fleet.id },
+    nodes: {
+      registry: nodes,
+      max: config.GATEWAY_NODES_MAX,
+      instance: coordination.fleet.id,
+      agentVersion: version,
+    },
     masterKey: { rotation, timers: systemTimers },
     timers: systemTimers,
     usersMayCreateWorkspaces: config.GATEWAY_SIGNUP === "open",
@@ -73,6 +81,7 @@ export function createManageContext({ config, version }: GatewayInput, deps: Man
       alerts,
       prober,
       nodes,
+      directory,
       coordination,
       logExport,
       operatorEvents,

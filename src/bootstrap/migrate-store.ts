@@ -55,7 +55,7 @@ export async function migrateStore(migration: StoreMigration): Promise<StoreMigr
   const { DATA_DIR: dataDir } = config;
   if (!existsSync(path.join(dataDir, DATABASE_FILE)))
     throw new StoreMigrationError(
-      `there is no embedded store in ${dataDir}: set DATA_DIR, or write --from, to the folder that has one`,
+      `there is no embedded store in ${dataDir}: set DATA_DIR or --from to the folder that has one`,
     );
   const engine = await openSqliteEngine(dataDir, systemClock, "acquire");
   try {

@@ -89,6 +89,7 @@ export function nodeCheck(nodes: Pick<NodeRegistry, "counts">): Check {
       const detail = `${connected} of ${total} connected${elsewhere}`;
       return {
         ok: true,
+        warning: circuitOpen > 0,
         detail:
           circuitOpen === 0 ? detail : `${detail}, ${circuitOpen} with an open circuit after implausible responses`,
       };

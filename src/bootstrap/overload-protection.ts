@@ -2,10 +2,11 @@ import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../domain/admission/overload-protection.ts";
 import { CircuitBreakers } from "../domain/routing/endpoint-health.ts";
 import type { CircuitBreakerRules } from "../domain/routing/failing-circuits.ts";
+import type { ResponseTimeouts } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";
-import type { Config } from "../settings/config.ts";
+import { type Config, SILENCE_MS_DEFAULT } from "../settings/config.ts";
 
 /** Longest server-sent event of a provider. */
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
@@ -34,11 +35,25 @@ export function pipelineLimits(config: Config): GatewayDeps["limits"] {
     holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
     requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
     responseMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
+    wholeResponse: wholeResponseTimeouts(config),
     frameMaxChars: FRAME_CHARS_MAX,
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,
     queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,
   };
+}
+
+const WHOLE_RESPONSE_MS_DEFAULT = 600_000;
+
+/** An operator who set the timeouts of streams expects them for every response. */
+function wholeResponseTimeouts({
+  GATEWAY_WHOLE_RESPONSE_TIMEOUT_MS: wholeMs,
+  GATEWAY_FIRST_BYTE_TIMEOUT_MS: firstByteMs,
+  GATEWAY_IDLE_TIMEOUT_MS: idleMs,
+}: Config): ResponseTimeouts {
+  const timeoutMs = (streamedMs: number) =>
+    wholeMs ?? (streamedMs === SILENCE_MS_DEFAULT ? WHOLE_RESPONSE_MS_DEFAULT : streamedMs);
+  return { firstByteTimeoutMs: timeoutMs(firstByteMs), idleTimeoutMs: timeoutMs(idleMs) };
 }
 
 export function circuitBreakerRules({

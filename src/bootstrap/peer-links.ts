@@ -39,7 +39,7 @@ export async function openPeerLinks(config: Config, deps: PeerLinkDeps): Promise
   if (store === undefined) return { drain: async () => undefined, close: async () => undefined };
   const { GATEWAY_PEER_HOST: host, GATEWAY_PEER_PORT: port } = config;
   const opening = openPeerNetwork({
-    store: store,
+    store,
     keys: derivePeerKeys(masterKeys),
     nodes,
     instance: { id: fleet.id, runId: randomToken(RUN_ID_BYTES) },
@@ -53,7 +53,7 @@ export async function openPeerLinks(config: Config, deps: PeerLinkDeps): Promise
   return await opening.catch((error: unknown) => {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError([
-      `GATEWAY_PEER_HOST, GATEWAY_PEER_PORT: cannot listen on ${host}:${port} (${String(error)}); write an address of this machine and a free port, or 0`,
+      `GATEWAY_PEER_HOST, GATEWAY_PEER_PORT: cannot listen on ${host}:${port} (${String(error)}); use an address of this machine and a free port, or 0`,
     ]);
   });
 }
@@ -96,7 +96,7 @@ function machineAddresses() {
     return Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
   } catch (error) {
     throw new ConfigError([
-      `GATEWAY_PEER_URL: set it, because the addresses of this machine cannot be asked for (${String(error)})`,
+      `GATEWAY_PEER_URL: set it, because the addresses of this machine cannot be determined (${String(error)})`,
     ]);
   }
 }

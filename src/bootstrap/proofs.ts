@@ -110,12 +110,12 @@ export function proofCheck(prober: Pick<Prober, "all">): Check {
       const parts = [
         unproven.length === 0
           ? `${total}, all proven`
-          : `${unproven.length} of ${total} not proven, and not served there: ${listEndpoints(unproven)}`,
+          : `${unproven.length} of ${total} not proven, and not used on that surface: ${listEndpoints(unproven)}`,
         ...(withoutImages.length === 0
           ? []
-          : [`${withoutImages.length} proven without pictures, and sent none: ${listEndpoints(withoutImages)}`]),
+          : [`${withoutImages.length} proven without images, and used without them: ${listEndpoints(withoutImages)}`]),
       ];
-      return { ok: true, detail: `${parts.join(". ")}. \`gateway probe\` asks again now.` };
+      return { ok: true, warning: true, detail: `${parts.join(". ")}. \`gateway probe\` probes them now.` };
     },
   };
 }
@@ -123,8 +123,6 @@ export function proofCheck(prober: Pick<Prober, "all">): Check {
 function listEndpoints(proofs: readonly EndpointProof[]): string {
   return proofs
     .slice(0, SHOWN_MAX)
-    .map(
-      ({ endpoint, surface, status }) => `${endpoint.id} on ${surface} (${status?.last.reason ?? "not requested yet"})`,
-    )
+    .map(({ endpoint, surface, status }) => `${endpoint.id} on ${surface} (${status?.last.reason ?? "not probed yet"})`)
     .join(", ");
 }

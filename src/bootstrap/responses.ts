@@ -101,7 +101,7 @@ export async function sweepResponses({ store, clock, warn }: SweepableResponses)
   try {
     await store.sweep(clock.nowMs());
   } catch (error) {
-    warn({ err: error }, "responses: removing expired ones failed");
+    warn({ err: error }, "responses: removal of expired responses failed");
   }
 }
 

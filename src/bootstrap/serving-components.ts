@@ -2,8 +2,10 @@ import path from "node:path";
 import { LedgerPoster } from "../app/manage/money/ledger-poster.ts";
 import { fleetMutationLock } from "../app/manage/mutation-lock.ts";
 import { ContentCaptures } from "../app/pipeline/content-captures.ts";
+import { compressResponses } from "../app/response-compression.ts";
 import { requestHandlers } from "../app/surfaces/request-cost.ts";
 import { transcriptionHandlers } from "../app/surfaces/transcriptions.ts";
+import { ROUTES } from "../contract/routes.ts";
 import { watchDiskSpace } from "../io/disk-space.ts";
 import { EndpointStateSync } from "../io/fleet/endpoint-state-sync.ts";
 import { openUploadReader } from "../io/uploads/upload-reader.ts";
@@ -21,13 +23,20 @@ import {
   type GatewayInput,
   type TrafficDeps,
 } from "./gateway-components.ts";
-import { generatedDocumentHandlers, managementHandlers, probeHandlers, surfaceHandlers } from "./handlers.ts";
+import {
+  generatedDocumentHandlers,
+  managementHandlers,
+  probeHandlers,
+  publicStatusHandlers,
+  surfaceHandlers,
+} from "./handlers.ts";
 import { enabledSurfaces, listen } from "./listener.ts";
 import { createManageContext } from "./manage-context.ts";
 import { createOverloadProtection } from "./overload-protection.ts";
 import { createPipelineDeps } from "./pipeline-deps.ts";
 import { loadPrices, openPayments, startRateUpdater } from "./pricing.ts";
 import { openStoredResponses } from "./responses.ts";
+import { openStatus } from "./status.ts";
 import { gaugeSources, openTelemetry } from "./telemetry.ts";
 
 type ServingName =
@@ -50,6 +59,7 @@ type ServingName =
   | "changeFeed"
   | "endpointSync"
   | "uploads"
+  | "status"
   | "traffic"
   | "firstStart"
   | "backgroundTasks"
@@ -255,11 +265,22 @@ function trafficComponents(input: GatewayInput) {
       const totalMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, config.GATEWAY_UPLOAD_MAX_BYTES);
       return openUploadReader(path.join(dataDir, "tmp"), disk, totalMaxBytes);
     }),
+    status: component(
+      ["gateway", "storage", "coordination", "ids", "log"],
+      (deps) => openStatus(config, deps),
+      // After the traffic, so that the last requests count.
+      {
+        async close(status) {
+          await status?.recorder.stop();
+          return undefined;
+        },
+      },
+    ),
     traffic: component(
       [
         ...["listener", "gateway", "responses", "providers", "uploads", "storage", "journal", "manage", "accounts"],
         ...["readiness", "metrics", "secrets", "nodes", "peerLinks", "captures", "transport", "endpointSync"],
-        ...["placement", "nodeRegistrations"],
+        ...["placement", "nodeRegistrations", "directory", "coordination", "status"],
       ] as const,
       (deps) => {
         openRoutes(input, deps);
@@ -316,21 +337,26 @@ function trafficComponents(input: GatewayInput) {
 /** From here on requests are served instead of answered with 503. */
 function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps): void {
   const { listener, gateway, responses, providers, uploads, storage, journal, manage, accounts } = deps;
-  const { readiness, metrics, secrets, nodes } = deps;
+  const { readiness, metrics, secrets, nodes, directory, coordination } = deps;
+  const { adminToken } = secrets;
   const { edge, origin } = listener;
   const waitForIngest = journal.ingestBarrier.soon;
+  const { personOf } = accounts;
+  const managerAuth = { adminToken, tokens: directory.tokens, publicUrl: config.GATEWAY_PUBLIC_URL, personOf };
+  const callers = { directory, fleet: coordination.fleet, managerAuth };
   edge.open({
     nodes,
     secretsOf: gateway.secretsOf,
-    personOf: accounts.personOf,
-    handlers: {
-      ...surfaceHandlers(gateway, responses, providers.proofs, enabledSurfaces(config)),
+    personOf,
+    handlers: compressResponses(ROUTES, {
+      ...surfaceHandlers(gateway, responses, providers.proofs, enabledSurfaces(config), callers),
       ...transcriptionHandlers(gateway, uploads),
       ...requestHandlers({ log: storage.store.log, timers: systemTimers, waitForIngest }),
       ...managementHandlers(manage, accounts),
       ...generatedDocumentHandlers({ version, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
-      ...probeHandlers({ edge, readiness, metrics, worker, adminToken: secrets.adminToken }),
-    },
+      ...publicStatusHandlers(deps.status?.report),
+      ...probeHandlers({ edge, readiness, metrics, worker, adminToken }),
+    }),
   });
 }
 

@@ -7,7 +7,7 @@ const STORE_CORRUPT = /file is not a database|database disk image is malformed/;
 export function explainStartFailure(error: unknown, { DATA_DIR }: Pick<Config, "DATA_DIR">): unknown {
   const message = error instanceof Error ? error.message : "";
   if (DISK_FULL.test(message))
-    return new ConfigError([`DATA_DIR: the disk of ${DATA_DIR} is full; make room there and start again`]);
+    return new ConfigError([`DATA_DIR: the disk of ${DATA_DIR} is full; free some space and start again`]);
   const corruption = STORE_CORRUPT.exec(message)?.[0];
   if (corruption === undefined) return error;
   return new ConfigError([
@@ -19,9 +19,10 @@ export function explainStartFailure(error: unknown, { DATA_DIR }: Pick<Config, "
 export function explainListenFailure(error: unknown, { HOST, PORT }: Pick<Config, "HOST" | "PORT">): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE")
-    return new ConfigError([`PORT: ${PORT} on ${HOST} is in use by another program; stop it, or write another port`]);
-  if (code === "EACCES") return new ConfigError([`PORT: this user may not open port ${PORT}; write one from 1024 on`]);
+    return new ConfigError([`PORT: ${PORT} on ${HOST} is in use by another program; stop it, or use another port`]);
+  if (code === "EACCES")
+    return new ConfigError([`PORT: this user is not permitted to open port ${PORT}; use 1024 or higher`]);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return new ConfigError([`HOST: this machine has no address ${HOST}; write one of its own, such as 127.0.0.1`]);
+    return new ConfigError([`HOST: this machine has no address ${HOST}; use one of its addresses, such as 127.0.0.1`]);
   return error;
 }

@@ -23,7 +23,7 @@ import type { Config } from "../settings/config.ts";
 import type { Coordination } from "./coordination.ts";
 import type { OverloadProtection } from "./overload-protection.ts";
 
-/** How long the last export may take while the gateway stops. */
+/** How long the last export may take while the gateway is stopping. */
 const FINAL_EXPORT_MS = 3_000;
 
 type TelemetryDeps = {

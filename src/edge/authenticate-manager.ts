@@ -56,7 +56,11 @@ export class ManagerAuthenticator {
 }
 
 /** Accepts the operator token or a management token in `Authorization`, else a person's session. */
-async function authenticateManager(request: InboundHttpRequest, auth: ManagerAuth, nowMs: number): Promise<Actor> {
+export async function authenticateManager(
+  request: Pick<InboundHttpRequest, "headers" | "method">,
+  auth: ManagerAuth,
+  nowMs: number,
+): Promise<Actor> {
   const { headers } = request;
   const { authorization } = headers;
   if (isOperator(authorization, auth.adminToken)) return { is: "operator" };
@@ -91,24 +95,24 @@ function isOwnOrigin(headers: IncomingHttpHeaders, publicUrl: string | null): bo
 function missingCredentialsFault(): Fault {
   return fault("invalid_admin_token", {
     message:
-      "The management API needs the operator token or a management token as `Authorization: Bearer <token>`, or a session of the portal.",
+      "The management API requires the operator token or a management token as `Authorization: Bearer <token>`, or a portal session.",
   });
 }
 
 function invalidTokenFault(): Fault {
   return fault("invalid_admin_token", {
     message:
-      "This is not the operator token, and no valid management token or session. The operator's is in the file admin-token of DATA_DIR, or in GATEWAY_ADMIN_TOKEN.",
+      "The token is not the operator token, a valid management token or a session. The operator token is in DATA_DIR/admin-token, or in GATEWAY_ADMIN_TOKEN.",
   });
 }
 
 function signedOutFault(): Fault {
-  return fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
+  return fault("not_signed_in", { message: "The session has expired. Sign in again." });
 }
 
 function crossSiteFault(): Fault {
   return fault("cross_site_request", {
     message:
-      "A change with the session of the portal must come from a page of the portal. From a program, use a management token.",
+      "A change with a portal session must come from a page of the portal. In a program, use a management token.",
   });
 }

@@ -19,14 +19,13 @@ import {
   invalidKeyFault,
   missingKeyFault,
   missingScopeFault,
+  pendingKeyFault,
 } from "./key-faults.ts";
 
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
 /** Rate limit of log entries for an invalid key, so that its holder cannot fill the log. */
 const REJECTED_RPM_MAX = 10;
-/** Stands for a non-bearer `Authorization` next to an `x-api-key`; no client can send this value. */
-const NO_BEARER = "\0";
 
 /** The result of all checks of a known key. */
 export type KeyCheck = {
@@ -114,13 +113,13 @@ export class KeyAuthenticator {
   }
 }
 
-/** The presented token, "" when there is none. `Authorization` wins over `x-api-key`, even when it is invalid. */
+/**
+ * The presented token, "" when there is none. A bearer `Authorization` wins over `x-api-key`, even when it is invalid; any
+ * other one belongs to a proxy or client that adds its own.
+ */
 export function presentedToken(headers: IncomingHttpHeaders): string {
-  const { authorization } = headers;
-  if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
-  const bearer = /^bearer(?:[ \t]+(\S.*))?$/i.exec(authorization.trim());
-  if (bearer !== null) return bearer[1] ?? "";
-  return authorization.trim() === "" || headers["x-api-key"] === undefined ? "" : NO_BEARER;
+  const bearer = /^bearer(?:[ \t]+(\S.*))?$/i.exec((headers.authorization ?? "").trim());
+  return bearer === null ? String(headers["x-api-key"] ?? "").trim() : (bearer[1] ?? "");
 }
 
 /** Looks the key up by its digest; the principal's key may be expired or revoked. */
@@ -139,7 +138,7 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
 export function keyFault(principal: Principal, address: string, nowMs: number): Fault | undefined {
   switch (keyValidityOf(principal.key, nowMs)) {
     case "invalid":
-      return invalidKeyFault();
+      return principal.key.state === "pending" ? pendingKeyFault() : invalidKeyFault();
     case "expired":
       return expiredKeyFault();
     case "valid":
@@ -192,7 +191,7 @@ export function rateLimitFault(window: RateWindowVerdict): Fault {
   const headers: Record<string, string> = { "retry-after": String(waitSeconds) };
   addRateHeaders(headers, window);
   return fault("rate_limit_exceeded", {
-    message: `This key is over its limit of ${window.limit} requests a minute. Try again in ${waitSeconds} s.`,
+    message: `This key exceeded its rate limit of ${window.limit} requests per minute. Try again in ${waitSeconds} s.`,
     headers,
   });
 }

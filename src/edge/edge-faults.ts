@@ -4,7 +4,7 @@ import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts
 
 export function missingHostFault(): Fault {
   return fault("invalid_request", {
-    message: "The request has no Host header, which HTTP/1.1 demands. Send one.",
+    message: "The request has no Host header, which HTTP/1.1 requires. Send one.",
     headers: { connection: "close" },
   });
 }
@@ -15,42 +15,36 @@ const MESSAGES_PATH = /\/messages(?:\/|$)/;
 const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
   [
     /^\/openai\/deployments\//,
-    "Azure's client is not served: take the plain client, with a base address ending in /v1",
+    "Azure's client is not supported: use the plain client with a base URL that ends in /v1",
   ],
-  [/\/messages\/batches(?:\/|$)/, "Batches are not offered: send the messages one by one to POST /v1/messages"],
+  [/\/messages\/batches(?:\/|$)/, "Batches are not supported: send the messages one by one to POST /v1/messages"],
   [
     /\/batches(?:\/|$)/,
-    "Batches are not offered: send the requests one by one; POST /v1/responses with background: true answers later",
+    "Batches are not supported: send the requests one by one; POST /v1/responses with background: true runs asynchronously",
   ],
-  [/\/(?:files|uploads)(?:\/|$)/, "Files are not kept here: send them inside the request, as data URLs or in base64"],
+  [/\/(?:files|uploads)(?:\/|$)/, "Files are not stored: send them in the request, as data URLs or in base64"],
   [
     /\/(?:conversations|threads|assistants)(?:\/|$)/,
-    "Conversations are stored responses: POST /v1/responses with previous_response_id goes on from one",
+    "Conversations are not supported: continue a stored response with previous_response_id in POST /v1/responses",
   ],
   [
     /\/chat\/completions\/./,
-    "Chat completions are not stored: responses are, and GET /v1/responses/{response_id} gives them back",
+    "Chat completions are not stored: use responses, which GET /v1/responses/{response_id} returns",
   ],
-  [/\/responses\/input_tokens$/, "POST /v1/messages/count_tokens counts for every chat model"],
+  [/\/responses\/input_tokens$/, "POST /v1/messages/count_tokens counts tokens for every chat model"],
   [/\/moderations$/, "POST /v1/decisions answers typed questions about a text"],
-  [/\/audio\/translations$/, "POST /v1/audio/transcriptions writes what was said; a chat model translates it"],
-  [/\/realtime(?:\/|$)/, "POST /v1/responses with stream: true answers word by word"],
+  [/\/audio\/translations$/, "POST /v1/audio/transcriptions transcribes; a chat model can translate the transcript"],
+  [/\/realtime(?:\/|$)/, "POST /v1/responses with stream: true streams the response"],
   [
     /\/messages\/count_tokens$/,
-    "POST /v1/messages/count_tokens counts; most clients want the base address without /v1",
+    "POST /v1/messages/count_tokens counts tokens; most clients need the base URL without /v1",
   ],
-  [/\/messages$/, "POST /v1/messages creates a message; most clients want the base address without /v1"],
-  [/\/responses$/, "POST /v1/responses creates a response; clients want the base address with /v1 at its end"],
-  [
-    /\/chat\/completions$/,
-    "POST /v1/chat/completions creates a chat completion; clients want the base address with /v1",
-  ],
-  [/\/embeddings$/, "POST /v1/embeddings creates embeddings; clients want the base address with /v1 at its end"],
-  [
-    /\/audio\/transcriptions$/,
-    "POST /v1/audio/transcriptions transcribes; clients want the base address with /v1 at its end",
-  ],
-  [/\/audio\/speech$/, "POST /v1/audio/speech speaks; clients want the base address with /v1 at its end"],
+  [/\/messages$/, "POST /v1/messages creates a message; most clients need the base URL without /v1"],
+  [/\/responses$/, "POST /v1/responses creates a response; clients need the base URL with /v1"],
+  [/\/chat\/completions$/, "POST /v1/chat/completions creates a chat completion; clients need the base URL with /v1"],
+  [/\/embeddings$/, "POST /v1/embeddings creates embeddings; clients need the base URL with /v1"],
+  [/\/audio\/transcriptions$/, "POST /v1/audio/transcriptions transcribes audio; clients need the base URL with /v1"],
+  [/\/audio\/speech$/, "POST /v1/audio/speech generates speech; clients need the base URL with /v1"],
 ];
 
 const alternativeFor = (path: string) => ALTERNATIVES.find(([at]) => at.test(path))?.[1];
@@ -81,7 +75,7 @@ function wrongMethodFault(method: string, path: string, allow: readonly string[]
   const list = allow.join(", ");
   const hint = allow.includes("POST") ? undefined : alternativeFor(path);
   return fault("method_not_allowed", {
-    message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.${hint === undefined ? "" : ` ${hint}.`}`,
+    message: `${method.slice(0, 20)} is not allowed here. Allowed: ${list}.${hint === undefined ? "" : ` ${hint}.`}`,
     headers: { allow: list },
   });
 }
@@ -89,7 +83,8 @@ function wrongMethodFault(method: string, path: string, allow: readonly string[]
 /** Codex may try a WebSocket first: it falls back to HTTP only on status 426. */
 function noWebSocketFault(allow: readonly string[]): Fault {
   return fault("upgrade_required", {
-    message: "There is no WebSocket here: send the request with POST over HTTP, and read its answer as a stream.",
+    message:
+      "This endpoint does not support WebSocket: send the request with POST over HTTP and read the response as a stream.",
     headers: { allow: allow.join(", "), upgrade: "HTTP/1.1", connection: "close, upgrade" },
   });
 }
@@ -103,12 +98,12 @@ export function startingFault(): Fault {
 
 export function stoppingFault(): Fault {
   return fault("service_unavailable", {
-    message: "This gateway is stopping. Connect again: another instance, or the next one, takes over.",
+    message: "This gateway is stopping. Reconnect to reach another instance.",
     headers: { "retry-after": "1" },
   });
 }
 
-const enableHint = (setting: string) => `Whoever runs it can switch it on (${setting}).`;
+const enableHint = (setting: string) => `The operator can enable it (${setting}).`;
 
 export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   decisions: fault("decisions_not_enabled", {
@@ -121,20 +116,20 @@ export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
 
 export function addressRateLimitFault(waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
-    message: `Too many requests from this address. Try again in ${waitSeconds} s.`,
+    message: `Too many requests from this IP address. Try again in ${waitSeconds} s.`,
     headers: { "retry-after": String(waitSeconds) },
   });
 }
 
 export function changedRightsFault(): Fault {
   return fault("insufficient_role", {
-    message: "What you may do was changed while this was being sent. Load the page again.",
+    message: "Your permissions changed while the request was being sent. Reload the page.",
   });
 }
 
 export function managerRateLimitFault(perMinute: number, waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
-    message: `You are over the limit of ${perMinute} calls of the management API a minute. Try again in ${waitSeconds} s.`,
+    message: `You exceeded the management API limit of ${perMinute} calls per minute. Try again in ${waitSeconds} s.`,
     headers: { "retry-after": String(waitSeconds) },
   });
 }

@@ -9,26 +9,34 @@ export function missingKeyFault(): Fault {
 export function invalidKeyFault(): Fault {
   return fault("invalid_api_key", {
     message:
-      "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
+      "The API key is invalid: it is unknown or revoked, or was not issued by this gateway. Check it, or create a new one.",
+    headers: { "x-should-retry": "false" },
+  });
+}
+
+export function pendingKeyFault(): Fault {
+  return fault("invalid_api_key", {
+    message:
+      "The API key is waiting for approval by an admin of the workspace. Ask an admin to approve it; the same key then works.",
     headers: { "x-should-retry": "false" },
   });
 }
 
 export function expiredKeyFault(): Fault {
   return fault("expired_api_key", {
-    message: "The API key has expired. Use its successor, or create a new one.",
+    message: "The API key has expired. Use the key that replaced it, or create a new one.",
     headers: { "x-should-retry": "false" },
   });
 }
 
 export function addressNotAllowedFault(address: string): Fault {
   return fault("ip_not_allowed", {
-    message: `The address ${address} is not on this key's allowlist. An admin of the workspace can add it.`,
+    message: `The IP address ${address} is not on the IP allowlist of this key or its workspace. An admin of the workspace can add it.`,
   });
 }
 
 export function missingScopeFault(scope: string, scopes: readonly string[]): Fault {
   return fault("insufficient_scope", {
-    message: `This key lacks the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or let an admin add the scope.`,
+    message: `This key does not have the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or ask an admin to add the scope.`,
   });
 }

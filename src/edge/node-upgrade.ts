@@ -75,13 +75,13 @@ function authenticateNode(
 function invalidTokenFault(): Fault {
   return fault("invalid_node_token", {
     message:
-      "This is no valid token of a node: it was replaced, or its node was removed. Rotate the node's token, and connect with the new one.",
+      "The node token is invalid: it was rotated, or its node was removed. Rotate the node's token and connect with the new one.",
   });
 }
 
 function browserFault(): Fault {
   return fault("cross_site_request", {
-    message: "Nodes are connected by `gateway node connect` on the machine itself, not by a page in a browser.",
+    message: "Nodes connect with `gateway node connect` on their machine, not from a web page.",
   });
 }
 
@@ -93,13 +93,13 @@ const UPGRADE_HEADERS = {
 
 function protocolVersionFault(): Fault {
   return fault("upgrade_required", {
-    message: `This gateway speaks ${SUBPROTOCOL} with nodes, and the node does not: update whichever of the two is older.`,
+    message: `This gateway requires the node protocol ${SUBPROTOCOL}, which the node does not support. Update the older of the two.`,
     headers: UPGRADE_HEADERS,
   });
 }
 
 function handshakeFault(): Fault {
   return fault("invalid_request", {
-    message: "The handshake is not one of WebSocket version 13. A proxy on the way may have changed it.",
+    message: "The request is not a WebSocket version 13 handshake. A proxy may have modified it.",
   });
 }

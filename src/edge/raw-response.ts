@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
-import { envelopeOf, type Fault, fault } from "../contract/faults.ts";
+import { envelopeOf } from "../contract/error-envelope.ts";
+import { type Fault, fault } from "../contract/faults.ts";
 
 export const HEADER_BYTES_MAX = 32 * 1024;
 
@@ -25,6 +26,7 @@ export function writeRawResponse(socket: Duplex, problem: Fault, requestId: stri
   const lines = [
     `HTTP/1.1 ${problem.status} ${REASONS[problem.status] ?? "Bad Request"}`,
     ...Object.entries(problem.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    `link: </docs/guides/errors#${problem.code}>; rel="help"`,
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
     `x-svc-request-id: ${requestId}`,
@@ -43,15 +45,15 @@ export function malformedFault(code: string | undefined): Fault {
       message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes. Send fewer or shorter ones.`,
     });
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return fault("request_timeout", { message: "The request did not arrive in time. Send it again." });
+    return fault("request_timeout", { message: "The request was not received in time. Send it again." });
   return fault("invalid_request", {
-    message: "The request is not well-formed HTTP. Look at the client, and at proxies on the way.",
+    message: "The request is not valid HTTP. Check the client and any proxies.",
   });
 }
 
 export function connectFault(): Fault {
   return fault("method_not_allowed", {
-    message: "CONNECT is not allowed here: the gateway is no forward proxy. POST /v1/chat/completions instead.",
+    message: "CONNECT is not allowed: the gateway is not a forward proxy. Use POST /v1/chat/completions.",
     headers: { allow: "GET, POST" },
   });
 }

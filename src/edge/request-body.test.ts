@@ -25,12 +25,12 @@ async function requestAbortedAfter(bytes: number): Promise<BodyExchange> {
 describe("a body whose client disconnected before it was read", () => {
   test.each([0, 5, 10])("rejects at once, after %i of 10 bytes", async (bytes) => {
     const read = async () => readRequestBody(await requestAbortedAfter(bytes), "json", 100);
-    await expect(read()).rejects.toThrow("ended before its body was whole");
+    await expect(read()).rejects.toThrow("ended before the body was complete");
   });
 
   test.each([0, 5, 10])("rejects as an upload, after %i of 10 bytes", async (bytes) => {
     const exchange = await requestAbortedAfter(bytes);
     const read = async () => openUpload(exchange, 100).toArray();
-    await expect(read()).rejects.toThrow("ended before its body was whole");
+    await expect(read()).rejects.toThrow("ended before the body was complete");
   });
 });

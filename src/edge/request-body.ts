@@ -62,7 +62,7 @@ function contentTypeFault(request: InboundHttpRequest, intake: Intake, bytes: nu
   const type = request.headers["content-type"];
   if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return undefined;
   return fault("unsupported_media_type", {
-    message: "This endpoint reads JSON. Send `Content-Type: application/json`.",
+    message: "This endpoint requires JSON. Send `Content-Type: application/json`.",
   });
 }
 
@@ -70,7 +70,7 @@ export function contentEncodingFault(request: InboundHttpRequest): Fault | undef
   const coding = request.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() === "identity") return undefined;
   return fault("unsupported_media_type", {
-    message: "Compressed bodies are not read here. Send the body without `Content-Encoding`.",
+    message: "Compressed bodies are not supported. Send the body without `Content-Encoding`.",
   });
 }
 
@@ -90,6 +90,6 @@ export function incompleteBodyFault({ connection }: BodyExchange): Fault {
 
 export function tooLargeFault(maxBytes: number): Fault {
   return fault("request_too_large", {
-    message: `The body is larger than the limit of ${maxBytes} bytes. Send less at once.`,
+    message: `The body exceeds the limit of ${maxBytes} bytes. Send a smaller one.`,
   });
 }

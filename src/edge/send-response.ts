@@ -1,9 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpResponse } from "../app/exchange.ts";
 import { toFault } from "../app/to-fault.ts";
-import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
+import { envelopeOf, messagesEnvelopeOf } from "../contract/error-envelope.ts";
+import type { Fault } from "../contract/faults.ts";
 import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
 import type { ResponseHeaders } from "../http1/server/outbound-response.ts";
+import { cleanUpstreamError } from "../io/upstream/upstream-error.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { redactSecrets } from "../kit/secret.ts";
 import type { EdgeDeps } from "./edge-deps.ts";
@@ -51,15 +53,19 @@ function dropRateHeaders(headers: Record<string, string>): void {
 
 function redact(problem: Fault, secrets: readonly string[]): Fault {
   const message = redactSecrets(problem.message, secrets);
+  const { upstream } = problem;
+  if (upstream !== undefined) return problem.reworded({ message, upstream: cleanUpstreamError(upstream, secrets) });
   return message === problem.message ? problem : problem.reworded({ message });
 }
 
 function sendFault(exchange: EdgeExchange, problem: Fault): void {
-  const envelope = envelopeOf(problem, exchange.requestId);
-  const body = JSON.stringify(exchange.errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
+  const { requestId, errorShape } = exchange;
+  const envelope = envelopeOf(problem, requestId, errorShape);
+  const body = JSON.stringify(errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
   const headers = {
     ...exchange.baseHeaders,
     ...problem.headers,
+    link: `</docs/guides/errors#${problem.code}>; rel="help"`,
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
   };

@@ -52,6 +52,6 @@ function uploadHeaderFault(request: InboundHttpRequest, maxBytes: number): Fault
   if (compressed !== undefined) return compressed;
   if (MULTIPART_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
   return fault("unsupported_media_type", {
-    message: "This endpoint reads a form with a file. Send `Content-Type: multipart/form-data` with its boundary.",
+    message: "This endpoint requires a form with a file. Send `Content-Type: multipart/form-data` with its boundary.",
   });
 }

@@ -72,7 +72,8 @@ export class EventStreamReader {
 
   /** The validated length of the message at `at`, or the reason why it is corrupt. */
   #lengthAt(bytes: Buffer, at: number): number | string {
-    if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8)) return "the checksum of a length is wrong";
+    if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8))
+      return "the checksum of a message prelude is wrong";
     const total = bytes.readUInt32BE(at);
     const headers = bytes.readUInt32BE(at + 4);
     if (total < MESSAGE_BYTES_MIN || headers > total - MESSAGE_BYTES_MIN) return "a length is impossible";

@@ -44,7 +44,7 @@ test("malformed UTF-8, depth, double keys and __proto__ are refused", () => {
   expect(problemOf(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toContain("UTF-8");
   expect(problemOf(`{"a":${"[".repeat(JSON_DEPTH_MAX)}${"]".repeat(JSON_DEPTH_MAX)}}`)).toContain("deeper");
   expect(problemOf(`{"a":${"[".repeat(JSON_DEPTH_MAX - 1)}${"]".repeat(JSON_DEPTH_MAX - 1)}}`)).toBeUndefined();
-  expect(problemOf('{"model":"a","model":"b"}')).toContain('"model" is given twice');
+  expect(problemOf('{"model":"a","model":"b"}')).toContain('"model" occurs twice');
   expect(problemOf('{"model":"a","\\u006dodel":"b"}')).toContain("twice");
   expect(problemOf('{"a":{"__proto__":1}}')).toContain("__proto__");
   expect(problemOf('{"a":[{"\\u005f_proto__":1}]}')).toContain("__proto__");

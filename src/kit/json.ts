@@ -24,7 +24,11 @@ export type JsonProblem = { readonly problem: string };
 export const JSON_DEPTH_MAX = 128;
 
 /** Limits members, items, objects and arrays together: each costs far more memory than its bytes. */
-type ScanLimits = { readonly partsMax: number };
+type ScanLimits = {
+  readonly partsMax: number;
+  /** Depth, and top-level member, at which a key `__proto__` is data. */
+  readonly protoKeys?: { readonly depth: number; readonly member?: string };
+};
 const NO_LIMITS: ScanLimits = { partsMax: Number.POSITIVE_INFINITY };
 
 const QUOTE = 0x22;
@@ -88,7 +92,7 @@ export function tryParseJsonObject(text: string | Buffer): JsonObject | undefine
 
 /** Some messages of `JSON.parse` quote the text; content of the caller must not appear in errors. */
 function withoutExcerpt(message: string): string {
-  return message.startsWith("Unexpected token") ? "it has a character that JSON does not allow in its place" : message;
+  return message.startsWith("Unexpected token") ? "it has an unexpected character" : message;
 }
 
 /** Index just past the closing quote of the string that opens at `start`, or -1. */
@@ -116,10 +120,10 @@ function skipSpace(text: string, start: number): number {
 function describeDuplicateKey(members: MemberIndex): string {
   const seen = new Set<string>();
   for (const { key } of members.spans) {
-    if (seen.has(key)) return `the top-level key "${key.slice(0, 64)}" is given twice`;
+    if (seen.has(key)) return `the top-level key "${key.slice(0, 64)}" occurs twice`;
     seen.add(key);
   }
-  return "a top-level key is given twice";
+  return "a top-level key occurs twice";
 }
 
 /** Up to this many members a linear search is faster: a map would intern every key. */
@@ -161,7 +165,7 @@ export class MemberIndex {
 type ObjectScan = { readonly members: MemberIndex; readonly end: number };
 
 /** One pass over the structure. Strings are skipped with `indexOf`, so that a large image is cheap. */
-function scanObject(text: string, { partsMax }: ScanLimits): ObjectScan | JsonProblem {
+function scanObject(text: string, { partsMax, protoKeys }: ScanLimits): ObjectScan | JsonProblem {
   const spans: MemberSpan[] = [];
   let depth = 0;
   let parts = 0;
@@ -182,7 +186,8 @@ function scanObject(text: string, { partsMax }: ScanLimits): ObjectScan | JsonPr
       if (text.charCodeAt(next) === COLON) {
         // Below the top level only `__proto__` matters, whose first character may be escaped.
         const key = depth === 1 || mayBeProto(text.charCodeAt(at + 1)) ? readKey(text, at, after) : undefined;
-        if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
+        if (key === "__proto__" && !(protoKeys?.depth === depth && protoKeys.member === openKey))
+          return { problem: "the key __proto__ is not allowed" };
         if (depth === 1 && key !== undefined) {
           openKey = key;
           keyStart = at;

@@ -151,12 +151,12 @@ function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
 /** Tool settings without tools are ignored, unless they require a call. */
 function findConflict(request: ChatBody): ErrorResponse | undefined {
   const only = (param: string, needed: string) =>
-    errorResponse(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
+    errorResponse(400, `'${param}' is only allowed when '${needed}' is set.`, { param, code: "invalid_value" });
   const tools = request.tools ?? [];
   if (request.stream_options != null && request.stream !== true) return only("stream_options", "stream");
   if (requiresToolCall(request) && tools.length === 0) return only("tool_choice", "tools");
   if (request.max_tokens != null && request.max_completion_tokens != null)
-    return errorResponse(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", {
+    return errorResponse(400, "'max_tokens' and 'max_completion_tokens' cannot be used together.", {
       param: "max_tokens",
     });
   const unknown = chosenToolNames(request).find((name) => !tools.some((item) => item.function.name === name));
@@ -206,7 +206,7 @@ function findUnsupportedImage(request: ChatBody): ErrorResponse | undefined {
   if (VISION_MODELS.has(request.model)) return undefined;
   const index = request.messages.findIndex((item) => imagesIn(item) > 0);
   if (index < 0) return undefined;
-  return errorResponse(400, `The model ${request.model} does not take images.`, {
+  return errorResponse(400, `The model ${request.model} does not support images.`, {
     param: `messages[${index}].content`,
   });
 }

@@ -170,8 +170,7 @@ export const openaiDecisionsFormat: WireFormat = {
   readCredential: bearerToken,
   parse({ body }) {
     const parsed = openaiBody.safeParse(tryParseJson(body));
-    if (!parsed.success)
-      return errorResponse(400, "The request is not one of this interface.", { code: "invalid_value" });
+    if (!parsed.success) return errorResponse(400, "The request format is invalid.", { code: "invalid_value" });
     const { model, input } = parsed.data;
     const parts = typeof input === "string" ? [] : input.flatMap(({ content }) => content);
     const images = parts.flatMap((part) => (part.type === "input_image" ? [part.image_url] : []));

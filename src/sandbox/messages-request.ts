@@ -196,7 +196,7 @@ function findConflict(request: MessagesBody): string | undefined {
   if (cacheBreakpoints.length > CACHE_BREAKPOINTS_MAX)
     return `A maximum of ${CACHE_BREAKPOINTS_MAX} blocks with cache_control may be provided. Found ${cacheBreakpoints.length}.`;
   if (blocks.some(({ type }) => type === "image") && !VISION_MODELS.has(request.model))
-    return `The model ${request.model} does not take images.`;
+    return `The model ${request.model} does not support images.`;
   const isThinking = request.thinking != null && request.thinking.type !== "disabled";
   if (isThinking && (choice?.type === "any" || choice?.type === "tool"))
     return "Thinking may not be enabled when tool_choice forces tool use.";

@@ -66,7 +66,7 @@ export function unsupportedEffort(model: string, effort: string, param: string):
   const efforts = EFFORTS_BY_MODEL[model];
   if (efforts === undefined || effort === "none" || efforts.includes(effort)) return undefined;
   const supported = efforts.map((supportedEffort) => `'${supportedEffort}'`).join(", ");
-  return errorResponse(400, `'${effort}' is not taken by the model ${model}. It takes ${supported}.`, {
+  return errorResponse(400, `'${effort}' is not supported by the model ${model}. Supported values: ${supported}.`, {
     param,
     code: "unsupported_value",
   });

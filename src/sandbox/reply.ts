@@ -125,7 +125,7 @@ function generateText(prompt: SandboxPrompt): string {
   if (results.length > 0)
     return results.map((turn) => `The tool ${turn.tool ?? "asked"} answered: ${truncateEcho(turn.text)}`).join("\n");
   const last = prompt.turns.findLast((turn) => turn.role === "user");
-  if (last === undefined) return "Nothing was said by a user.";
+  if (last === undefined) return "There is no user message.";
   const imageNote = last.images === 0 ? "" : ` (with ${last.images} image${last.images === 1 ? "" : "s"})`;
   return `You said: ${truncateEcho(last.text)}${imageNote}`;
 }
@@ -161,8 +161,8 @@ function normalizeName(text: string): string {
 
 const REASONING_STEPS = [
   "I read the last message.",
-  "I look for a tool or a format that was asked for.",
-  "I weigh what would be useful, which is a repetition.",
+  "I check whether a tool or a format is requested.",
+  "I choose the most useful reply, which is to repeat the message.",
   "I check the result once more.",
 ] as const;
 const REASONING_STEPS_BY_EFFORT: ReadonlyMap<string, number> = new Map([

@@ -94,7 +94,7 @@ function findStatefulField(request: ResponsesRequestBody): ErrorResponse | undef
       code: "invalid_value",
     });
   if (request.store !== false)
-    return errorResponse(400, "This organization keeps no data: 'store' must be false.", {
+    return errorResponse(400, "This organization has zero data retention: 'store' must be false.", {
       param: "store",
       code: "unsupported_value",
     });
@@ -135,7 +135,7 @@ function findToolMismatch(items: readonly ResponsesInputItem[]): ErrorResponse |
 function findConflict(request: ResponsesRequestBody): ErrorResponse | undefined {
   const tools = functionTools(request);
   if (request.stream_options != null && request.stream !== true)
-    return errorResponse(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
+    return errorResponse(400, "'stream_options' is only allowed when 'stream' is set.", { param: "stream_options" });
   const unknown = chosenToolNames(request).find((name) => !tools.some((item) => item.name === name));
   if (unknown !== undefined)
     return errorResponse(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
@@ -150,7 +150,7 @@ function findConflict(request: ResponsesRequestBody): ErrorResponse | undefined 
   const at =
     acceptsImages || typeof request.input === "string" ? -1 : request.input.findIndex((item) => imagesIn(item) > 0);
   if (at < 0) return undefined;
-  return errorResponse(400, `The model ${request.model} does not take images.`, { param: `input[${at}].content` });
+  return errorResponse(400, `The model ${request.model} does not support images.`, { param: `input[${at}].content` });
 }
 
 function chosenToolNames({ tool_choice: choice }: ResponsesRequestBody): string[] {

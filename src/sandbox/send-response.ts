@@ -6,7 +6,7 @@ import type { ResponsePace } from "./provider-profiles.ts";
 import type { SimulatedResponse } from "./wire-format.ts";
 
 const WEB_PAGE = `<!doctype html>
-<html><head><title>Welcome</title></head><body><h1>It works!</h1><p>A page where an answer should be.</p></body></html>
+<html><head><title>Welcome</title></head><body><h1>It works!</h1><p>A page instead of a response.</p></body></html>
 `;
 
 type SimulatedHeaders = Readonly<Record<string, string>>;

@@ -19,7 +19,7 @@ const MISTRAL_PROVIDER = "sandbox-fr";
 const TOKENS_PER_SECOND = 25;
 const AUDIO_CHUNKS = 16;
 const AUDIO_CHUNK_MIN_BYTES = 64;
-const WEB_PAGE = "<!doctype html><html><body><h1>It works!</h1><p>A page where audio should be.</p></body></html>\n";
+const WEB_PAGE = "<!doctype html><html><body><h1>It works!</h1><p>A page instead of audio.</p></body></html>\n";
 
 type SpeechParameters = {
   readonly model: string;
@@ -195,7 +195,7 @@ function parseSpeechParameters(
     return errorResponse(400, `Unrecognized request argument: ${unknownField}`, { param: unknownField });
   const { input, speed, instructions } = body;
   if (typeof input !== "string" || input === "")
-    return errorResponse(400, "There is no text to say.", { param: "input" });
+    return errorResponse(400, "There is no text to speak.", { param: "input" });
   if (typeof body[voice] !== "string") return errorResponse(400, "A voice is required.", { param: voice });
   const format = formats.find((candidate) => candidate === (body["response_format"] ?? "mp3"));
   if (format === undefined) return errorResponse(400, "That format is not supported.", { param: "response_format" });

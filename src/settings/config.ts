@@ -35,6 +35,9 @@ import {
 import { STORE_SETTINGS } from "./store.ts";
 import { checkTelemetrySettings, TELEMETRY_SETTINGS } from "./telemetry.ts";
 
+/** Default timeout of a provider that sends nothing. */
+export const SILENCE_MS_DEFAULT = 120_000;
+
 /** A shorter operator token causes a warning, not an error: existing deployments may use one. */
 const ADMIN_TOKEN_CHARS_MIN = 32;
 
@@ -47,7 +50,7 @@ export const SETTINGS = {
   DATA_DIR: setting(
     z.string().min(1),
     path.join(PROJECT_ROOT, "data"),
-    "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
+    "Folder for the embedded store, the journal and generated secrets. A relative path is resolved from the project root.",
   ),
   GATEWAY_WORKERS: setting(
     workerCount,
@@ -58,7 +61,7 @@ export const SETTINGS = {
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
     null,
-    "Folder that replaces the shipped catalogue; see the catalogue guide.",
+    "Folder that replaces the bundled catalogue; see the catalogue guide.",
   ),
   GATEWAY_SANDBOX: setting(
     onOff.nullable(),
@@ -67,9 +70,14 @@ export const SETTINGS = {
   ),
   GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it responds with decisions_not_enabled."),
   GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it responds with audio_not_enabled."),
+  GATEWAY_STATUS_PAGE: setting(
+    onOff,
+    "on",
+    "The public status page at /status and /v1/public/status: availability and latency of provider endpoints. off: both respond with not_found.",
+  ),
   GATEWAY_ADMIN_TOKEN: {
     ...secretSetting(
-      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters: a shorter one causes a warning at every start and in \`gateway doctor\`. Default: generated at the first start and stored in DATA_DIR/admin-token.`,
+      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters. A shorter one causes a warning at every start and in \`gateway doctor\`. Default: generated at the first start and stored in DATA_DIR/admin-token.`,
     ),
     schema: z.string().refine(isHeaderSafe, HEADER_SAFE_HINT).nullable(),
   },
@@ -91,22 +99,18 @@ export const SETTINGS = {
     secret: true,
   },
   GATEWAY_TRUSTED_PROXIES: setting(
-    csv.refine((list) => list.every(isCidr), "write addresses or CIDR blocks, separated by commas"),
+    csv.refine((list) => list.every(isCidr), "must be IP addresses or CIDR blocks, separated by commas"),
     [],
     "Proxies whose X-Forwarded-For header is trusted.",
   ),
-  GATEWAY_PUBLIC_URL: setting(
-    publicUrl.nullable(),
-    null,
-    "Address under which callers reach the gateway, without /v1.",
-  ),
+  GATEWAY_PUBLIC_URL: setting(publicUrl.nullable(), null, "Public URL of the gateway, without /v1."),
   GATEWAY_CORS_ORIGINS: setting(origins, [], "Browser origins that may call /v1; * allows every origin."),
   GATEWAY_RPM_LIVE: setting(integer(1, 1_000_000), 300, "Requests per minute of a live key without its own limit."),
   GATEWAY_RPM_TEST: setting(integer(1, 1_000_000), 30, "Requests per minute of a test key without its own limit."),
   GATEWAY_RPM_IP: setting(
     integer(0, 100_000_000),
     1200,
-    "Requests per minute from one address (IPv6: one /64); 0 disables the limit.",
+    "Requests per minute from one IP address (IPv6: one /64); 0 disables the limit.",
   ),
   GATEWAY_RPM_MANAGE: setting(
     integer(0, 1_000_000),
@@ -131,7 +135,7 @@ export const SETTINGS = {
     "Margin on provider prices: 0.05 is five percent. A workspace can have its own.",
   ),
   GATEWAY_RATES_URL: setting(
-    z.url({ protocol: /^https?$/, error: "write an absolute http or https address" }).nullable(),
+    z.url({ protocol: /^https?$/, error: "must be an absolute http or https URL" }).nullable(),
     null,
     "URL of exchange rates in the format of the ECB's eurofxref-daily.xml. Default: none are fetched.",
   ),
@@ -144,10 +148,19 @@ export const SETTINGS = {
   GATEWAY_CONNECT_TIMEOUT_MS: setting(integer(10, 600_000), 5_000, "Timeout of a connection to a provider."),
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: setting(
     integer(10, 3_600_000),
-    120_000,
-    "Timeout of the first byte of a provider's response.",
+    SILENCE_MS_DEFAULT,
+    "Timeout of the first byte of a provider's streamed response.",
   ),
-  GATEWAY_IDLE_TIMEOUT_MS: setting(integer(10, 3_600_000), 120_000, "Idle timeout inside a provider's response."),
+  GATEWAY_IDLE_TIMEOUT_MS: setting(
+    integer(10, 3_600_000),
+    SILENCE_MS_DEFAULT,
+    "Idle timeout inside a provider's streamed response.",
+  ),
+  GATEWAY_WHOLE_RESPONSE_TIMEOUT_MS: setting(
+    integer(10, 3_600_000).nullable(),
+    null,
+    "Timeout of the first byte and of every part of a response that is not streamed: providers send it only when it is complete. Default: 600000 (10 minutes), or GATEWAY_FIRST_BYTE_TIMEOUT_MS and GATEWAY_IDLE_TIMEOUT_MS where these are not at their defaults.",
+  ),
   GATEWAY_REQUEST_TIMEOUT_MS: setting(integer(100, 86_400_000), 900_000, "Total timeout of a request."),
   GATEWAY_ANSWER_MAX_BYTES: setting(
     integer(1024, 1_073_741_824),
@@ -194,7 +207,7 @@ export const SETTINGS = {
   GATEWAY_CLIENT_STALL_MS: setting(
     integer(100, 3_600_000),
     60_000,
-    "How long a client may read nothing of a response before its connection is closed, or up to a quarter longer.",
+    "How long a client may stop reading a response before its connection is closed; the check may take up to a quarter longer.",
   ),
   GATEWAY_CONNECTION_IDLE_MS: setting(
     integer(1_000, 3_600_000),
@@ -256,7 +269,7 @@ export const SETTINGS = {
   GATEWAY_PAYMENT_WEBHOOK_PAGE: setting(
     paymentPage,
     null,
-    "Checkout page of the webhook adapter: an https address with {order}; {amount}, {minor} (in hundredths), {currency} and {reference} are optional.",
+    "Checkout page of the webhook adapter: an https URL with {order}; {amount}, {minor} (in hundredths), {currency} and {reference} are optional.",
   ),
   GATEWAY_PAYMENT_STRIPE_PAGE: setting(
     paymentPage,
@@ -266,7 +279,7 @@ export const SETTINGS = {
   GATEWAY_OPERATOR_CONTACT: setting(
     z.string().min(1).max(300).nullable(),
     null,
-    "Contact of the operator for workspaces, for example to add funds: an e-mail address, an https address or a sentence.",
+    "Contact of the operator for workspaces, for example to add funds: an email address, an https URL or a sentence.",
   ),
   GATEWAY_PAYMENT_TOLERANCE: setting(
     duration,
@@ -297,7 +310,7 @@ export const SETTINGS = {
   GATEWAY_IDEMPOTENCY_TTL: setting(
     duration,
     "24h",
-    "How long an Idempotency-Key protects a charged call from being made and charged again.",
+    "How long an Idempotency-Key prevents a charged request from being run and charged again.",
   ),
   GATEWAY_IDEMPOTENCY_KEYS_MAX: setting(
     integer(1, 10_000_000),
@@ -315,7 +328,7 @@ export const SETTINGS = {
   GATEWAY_MAIL_FROM: setting(
     sender.nullable(),
     null,
-    "Sender of mails: alerts@example.eu or Gateway <alerts@example.eu>. Needed with GATEWAY_SMTP_URL.",
+    "Sender of emails: alerts@example.eu or Gateway <alerts@example.eu>. Required with GATEWAY_SMTP_URL.",
   ),
   ...PEOPLE_SETTINGS,
   ...TELEMETRY_SETTINGS,
@@ -332,7 +345,7 @@ export const SETTINGS = {
   GATEWAY_WEBHOOK_PRIVATE: setting(
     onOff,
     "off",
-    "For development: webhooks may be plain HTTP and in private networks. Off: public https addresses only.",
+    "For development: webhooks may use plain HTTP and private networks. Off: public https URLs only.",
   ),
   GATEWAY_BACKGROUND_MAX: setting(integer(0, 1_000_000), 200, "Concurrent background responses in total."),
   GATEWAY_BACKGROUND_WORKSPACE_MAX: setting(
@@ -351,7 +364,7 @@ export const SETTINGS = {
     "How long a stopping gateway waits for requests in progress.",
   ),
   LOG_LEVEL: setting(
-    z.enum(LOG_LEVELS, { error: `write one of ${LOG_LEVELS.join(", ")}` }),
+    z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(", ")}` }),
     "info",
     "Minimum level of log lines on stderr.",
   ),
@@ -397,16 +410,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
   }
   if ((values["REDIS_CA"] ?? null) !== null && !String(values["REDIS_URL"]).startsWith("rediss:"))
-    problems.push("REDIS_URL: write a rediss:// address, because REDIS_CA is set: without TLS nothing is checked");
+    problems.push("REDIS_URL: must be a rediss:// URL, because REDIS_CA is set");
   if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
-    problems.push("DATABASE_URL: set it too, because REDIS_URL is set: instances share their store as well");
+    problems.push("DATABASE_URL: required, because REDIS_URL is set: instances also share their store");
   if ((values["DATABASE_MIGRATION_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
-    problems.push("DATABASE_URL: set it too, because DATABASE_MIGRATION_URL is set: the first is who runs the gateway");
+    problems.push(
+      "DATABASE_URL: required, because DATABASE_MIGRATION_URL is set: it is the user that runs the gateway",
+    );
   if ((values["DATABASE_URL"] ?? null) !== null)
     for (const name of REQUIRED_WITH_DATABASE)
-      if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);
+      if (values[name] === null) problems.push(`${name}: required, because DATABASE_URL is set`);
   if ((values["GATEWAY_SMTP_URL"] ?? null) !== null && values["GATEWAY_MAIL_FROM"] === null)
-    problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
+    problems.push("GATEWAY_MAIL_FROM: required, because GATEWAY_SMTP_URL is set");
   checkPayments(values, problems);
   checkPeople(values, problems);
   checkTelemetrySettings(values, problems);
@@ -414,14 +429,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const known = new Set([...CLI_ONLY_SETTINGS, ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
     if (name.startsWith("GATEWAY_") && !known.has(name))
-      warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);
+      warnings.push(`${name}: unknown setting; docs/settings.md lists all settings`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const settings = values as SettingValues;
   const tokenChars = settings.GATEWAY_ADMIN_TOKEN?.length ?? ADMIN_TOKEN_CHARS_MIN;
   if (tokenChars < ADMIN_TOKEN_CHARS_MIN)
     warnings.push(
-      `GATEWAY_ADMIN_TOKEN: it has ${pluralize(tokenChars, "character")} and opens everything; write at least ${ADMIN_TOKEN_CHARS_MIN}, such as \`openssl rand -hex 32\` makes`,
+      `GATEWAY_ADMIN_TOKEN: it has only ${pluralize(tokenChars, "character")}; use at least ${ADMIN_TOKEN_CHARS_MIN}, for example from \`openssl rand -hex 32\``,
     );
   return Object.freeze({
     ...settings,

@@ -22,10 +22,10 @@ export const NODE_SETTINGS = {
     z
       .url({
         protocol: /^https$/,
-        error: "write https:// with the host and port by which the others reach this instance",
+        error: "must be https:// with the host and port at which other instances reach this one",
       })
       .nullable(),
     null,
-    "Address under which other instances reach this one: https://10.0.0.5:7443. Default: GATEWAY_PEER_HOST, or the first external address of the machine, with the port.",
+    "URL at which other instances reach this one: https://10.0.0.5:7443. Default: GATEWAY_PEER_HOST, or the first external address of the machine, with the port.",
   ),
 } as const;

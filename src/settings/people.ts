@@ -3,23 +3,23 @@ import { duration, integer, secretSetting, setting } from "./setting-types.ts";
 
 /** Plain HTTP is allowed only on the loopback interface. */
 const issuer = z
-  .url({ protocol: /^https?$/, error: "write an absolute https address" })
+  .url({ protocol: /^https?$/, error: "must be an absolute https URL" })
   .refine(
     (url) => url.startsWith("https://") || /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/]|$)/.test(url),
-    "write an https address; http only on the machine itself",
+    "must be an https URL; http is allowed on loopback only",
   );
 
 /** Accounts and sign-in. */
 export const PEOPLE_SETTINGS = {
   GATEWAY_SIGNUP: setting(
-    z.enum(["invited", "open"], { error: "write invited or open" }),
+    z.enum(["invited", "open"], { error: "must be invited or open" }),
     "invited",
-    "Who may create an account: invited people only, or with open every person who verifies an e-mail address; open needs GATEWAY_SMTP_URL. See the guide on people.",
+    "Who can create an account: only invited users, or with open every user who verifies an email address; open needs GATEWAY_SMTP_URL. See the guide on people.",
   ),
   GATEWAY_SIGN_IN_ADDRESS_TRIES: setting(
     integer(1, 1_000_000),
     60,
-    "Failed sign-ins from one network address within GATEWAY_SIGN_IN_WINDOW before it is blocked.",
+    "Failed sign-ins from one IP address within GATEWAY_SIGN_IN_WINDOW before it is blocked.",
   ),
   GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
     integer(1, 1_000_000),
@@ -50,8 +50,10 @@ const REQUIRED_WITH_OIDC = ["GATEWAY_OIDC_CLIENT_ID", "GATEWAY_OIDC_CLIENT_SECRE
 /** Rules that involve several settings. */
 export function checkPeople(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if (values["GATEWAY_SIGNUP"] === "open" && (values["GATEWAY_SMTP_URL"] ?? null) === null)
-    problems.push("GATEWAY_SMTP_URL: set it too, because GATEWAY_SIGNUP is open and addresses are proven by mail");
+    problems.push(
+      "GATEWAY_SMTP_URL: required, because GATEWAY_SIGNUP is open and email addresses are verified by mail",
+    );
   if ((values["GATEWAY_OIDC_ISSUER"] ?? null) === null) return;
   for (const name of REQUIRED_WITH_OIDC)
-    if ((values[name] ?? null) === null) problems.push(`${name}: set it too, because GATEWAY_OIDC_ISSUER is set`);
+    if ((values[name] ?? null) === null) problems.push(`${name}: required, because GATEWAY_OIDC_ISSUER is set`);
 }

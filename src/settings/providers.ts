@@ -32,7 +32,7 @@ export function readProviders(
     const slug = match?.[1];
     if (slug === undefined) {
       problems.push(
-        `${name}: write PROVIDER_<SLUG>_API_KEY, PROVIDER_<SLUG>_CREDENTIALS_FILE or PROVIDER_<SLUG>_BASE_URL`,
+        `${name}: must be PROVIDER_<SLUG>_API_KEY, PROVIDER_<SLUG>_CREDENTIALS_FILE or PROVIDER_<SLUG>_BASE_URL`,
       );
       continue;
     }
@@ -42,7 +42,7 @@ export function readProviders(
     else if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
     else if (match?.[2] === "CREDENTIALS") credentials.set(slug, value);
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
-    else problems.push(`${name}: write an absolute http or https address without query`);
+    else problems.push(`${name}: must be an absolute http or https URL without a query`);
   }
   return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
 }
@@ -58,7 +58,7 @@ function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems
   const sessionToken = read("AWS_SESSION_TOKEN") ?? null;
   if (accessKeyId === undefined && secretAccessKey === undefined) return null;
   if (accessKeyId === undefined || secretAccessKey === undefined) {
-    problems.push("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: set both or none");
+    problems.push("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set, or neither");
     return null;
   }
   return { accessKeyId, secretAccessKey, sessionToken };

@@ -5,7 +5,7 @@ import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postg
 import { type MailSender, parseMailSender, parseSmtpUrl, type SmtpServer } from "../io/upstream/smtp-server.ts";
 import { DAY_MS, parseDurationMs } from "../kit/time.ts";
 
-export const onOff = z.enum(["on", "off"], { error: "write on or off" });
+export const onOff = z.enum(["on", "off"], { error: "must be on or off" });
 export const csv = z.string().transform((text) =>
   text
     .split(",")
@@ -15,11 +15,11 @@ export const csv = z.string().transform((text) =>
 export const integer = (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/, `write a whole number from ${min} to ${max}`)
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
-const WORKERS_HINT = "write a whole number from 1 to 256, or auto";
+const WORKERS_HINT = "must be a whole number from 1 to 256, or auto";
 export const workerCount: z.ZodType<number | "auto"> = z
   .string()
   .regex(/^(auto|\d{1,3})$/, WORKERS_HINT)
@@ -28,13 +28,13 @@ export const workerCount: z.ZodType<number | "auto"> = z
 
 export const duration = z
   .string()
-  .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");
+  .refine((text) => (parseDurationMs(text) ?? 0) > 0, "must be a duration such as 90s, 5m, 12h or 7d");
 
 export const durationOrNever = z
   .string()
   .refine(
     (text) => text === "never" || (parseDurationMs(text) ?? 0) > 0,
-    "write never, or a duration such as 12h or 7d",
+    "must be never, or a duration such as 12h or 7d",
   );
 
 // A record that is ingested again after a crash must still be found in the log.
@@ -42,7 +42,7 @@ export const logRetention = z
   .string()
   .refine(
     (text) => text === "forever" || (parseDurationMs(text) ?? 0) >= DAY_MS,
-    "write forever, or a duration of at least a day such as 90d",
+    "must be forever, or a duration of at least a day such as 90d",
   );
 export const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, context) => {
   const address = readDatabaseAddress(text);
@@ -55,33 +55,33 @@ export const redisUrl = z
   .string()
   .refine(
     (text) => /^rediss?:\/\/[^\s/?#]+(?:\/\d*)?$/.test(text) && URL.canParse(text),
-    "write redis://user:password@host:6379/0, or rediss:// for TLS",
+    "must be redis://user:password@host:6379/0, or rediss:// for TLS",
   );
 
 /** Paths are appended to it, so it has no query and no trailing slash. */
 export const publicUrl = z
-  .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
+  .url({ protocol: /^https?$/, error: "must be an absolute http or https URL" })
   .refine(
     (text) => /^https?:\/\/[^?#@]+$/i.test(text) && !/\/v1\/*$/.test(text),
-    "write an absolute http or https address without /v1, query or password",
+    "must be an absolute http or https URL without /v1, query or password",
   )
   .transform((url) => url.replace(/\/+$/, ""));
 
 export const origins = csv.refine(
   (list) => list.every((item) => item === "*" || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(item)),
-  "write origins such as https://app.example.eu, separated by commas, or *",
+  "must be origins such as https://app.example.eu, separated by commas, or *",
 );
 
 /** A value that fits into a header; no other token or key could be sent. */
 export const isHeaderSafe = (text: string) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
-export const HEADER_SAFE_HINT = "write one line of plain ASCII characters";
+export const HEADER_SAFE_HINT = "must be one line of plain ASCII characters";
 
 export const certificates = z
   .string()
-  .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "write certificates in PEM, or name their file");
+  .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "must be certificates in PEM, or a file with them");
 
 export const isMasterKey = (text: string) => parseMasterKey(text) !== undefined;
-export const MASTER_KEY_HINT = "write 32 bytes in base64 or hex";
+export const MASTER_KEY_HINT = "must be 32 bytes in base64 or hex";
 
 export const mailServer: z.ZodType<SmtpServer> = z.string().transform((text, context) => {
   const server = parseSmtpUrl(text);

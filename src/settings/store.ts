@@ -6,7 +6,7 @@ export const STORE_SETTINGS = {
     ...setting(
       databaseUrl.nullable(),
       null,
-      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
+      "PostgreSQL instead of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
     ),
     secret: true,
   },

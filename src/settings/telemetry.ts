@@ -3,12 +3,12 @@ import { SAMPLERS } from "../io/telemetry/sampler.ts";
 import { duration, integer, logRetention, onOff, setting } from "./setting-types.ts";
 
 const url = z
-  .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
+  .url({ protocol: /^https?$/, error: "must be an absolute http or https URL" })
   .transform((text) => text.replace(/\/+$/, ""));
 
-const exporter = z.enum(["otlp", "none"], { error: "write otlp or none" });
+const exporter = z.enum(["otlp", "none"], { error: "must be otlp or none" });
 
-const PAIRS_HINT = "write name=value, several separated by commas";
+const PAIRS_HINT = "must be name=value, several separated by commas";
 
 /** OpenTelemetry's `name=value` lists with percent-encoded values. */
 const pairs: z.ZodType<readonly (readonly [string, string])[]> = z.string().transform((text, context) => {
@@ -35,7 +35,7 @@ function tryDecodeUri(text: string): string | undefined {
 
 const share = z
   .string()
-  .regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, "write a number from 0 to 1, such as 0.1")
+  .regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, "must be a number from 0 to 1, such as 0.1")
   .transform(Number);
 
 const SECRET_CHARS_MIN = 32;
@@ -45,7 +45,7 @@ const webhookSecrets = z
   .transform((text) => text.split(",").map((item) => item.trim()))
   .refine(
     (list) => list.every((item) => item.length >= SECRET_CHARS_MIN),
-    `write secrets of at least ${SECRET_CHARS_MIN} characters, separated by commas`,
+    `must be secrets of at least ${SECRET_CHARS_MIN} characters, separated by commas`,
   );
 
 /** Export of traces, metrics and the request log; never prompts or responses. */
@@ -79,7 +79,7 @@ export const TELEMETRY_SETTINGS = {
     "otlp: also exports the request log, at least once for every request, across restarts.",
   ),
   OTEL_TRACES_SAMPLER: setting(
-    z.enum(SAMPLERS, { error: `write one of ${SAMPLERS.join(", ")}` }),
+    z.enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(", ")}` }),
     "parentbased_always_on",
     "Trace sampler: always_on, always_off or traceidratio; with the prefix parentbased_ the caller's decision has priority.",
   ),
@@ -120,7 +120,7 @@ export const TELEMETRY_SETTINGS = {
   GATEWAY_LOG_EXPORT_DIR: setting(
     z.string().min(1).nullable(),
     null,
-    "Folder for the request log as JSON lines. A relative path starts at the project root.",
+    "Folder for the request log as JSON lines. A relative path is resolved from the project root.",
   ),
   GATEWAY_LOG_EXPORT_FILE_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
@@ -147,18 +147,18 @@ export const TELEMETRY_SETTINGS = {
   GATEWAY_LOG_EXPORT_KEEP: setting(
     duration,
     "7d",
-    "How long the export of a request is retried before it is given up and counted.",
+    "How long the export of a request is retried before it is dropped and counted.",
   ),
 } as const;
 
 /** Rules that involve several settings. */
 export function checkTelemetrySettings(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if ((values["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? null) !== null && values["OTEL_EXPORTER_OTLP_PROTOCOL"] !== "http/json")
-    problems.push("OTEL_EXPORTER_OTLP_PROTOCOL: write http/json, or unset it; this version speaks no other");
+    problems.push("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json or unset; this version supports no other protocol");
   const { OTEL_LOGS_EXPORTER: logs, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = values;
   if (logs === "otlp" && (values["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? null) === null)
-    problems.push("OTEL_EXPORTER_OTLP_ENDPOINT: set it too, because OTEL_LOGS_EXPORTER is otlp");
+    problems.push("OTEL_EXPORTER_OTLP_ENDPOINT: required, because OTEL_LOGS_EXPORTER is otlp");
   const isSigned = Array.isArray(secrets) && secrets.length > 0;
   if ((values["GATEWAY_LOG_EXPORT_WEBHOOK_URL"] ?? null) !== null && !isSigned)
-    problems.push("GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: set it too, because GATEWAY_LOG_EXPORT_WEBHOOK_URL is set");
+    problems.push("GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: required, because GATEWAY_LOG_EXPORT_WEBHOOK_URL is set");
 }

@@ -23,7 +23,7 @@ export function accountAdminHandlers(context: AccountsContext): Record<string, H
       const { limit, cursor } = readQuery(exchange, PeopleQuery);
       // An unknown cursor would restart the list, and a client that follows `next` would never finish.
       if (cursor !== undefined && (await store.people.person(cursor)) === undefined)
-        throw invalidValue("cursor", "send `next` of the page before");
+        throw invalidValue("cursor", "must be `next` of the previous page");
       const { rows, next } = await store.people.list(limit, cursor ?? null);
       return { status: 200, json: { data: rows.map((person) => personView(context, person)), next } };
     }),
@@ -72,7 +72,8 @@ export function accountAdminHandlers(context: AccountsContext): Record<string, H
     peopleMakeSetupLink: mutation(context, async (_exchange, scope) => {
       if (!(await isSetupNeeded(context)))
         throw fault("conflict", {
-          message: "Somebody runs this gateway already: a set-up link is for the first person. Invite others.",
+          message:
+            "This gateway already has an operator: a set-up link is only for the first account. Invite other users.",
         });
       const { link, expiresAtMs } = await createSetupLink(scope);
       return { status: 201, json: { link, expires_at: isoTime(expiresAtMs) } };
@@ -123,7 +124,7 @@ export async function findPerson({ store }: AccountsContext, { params }: Exchang
   const person = await store.people.summary(id);
   if (person !== undefined) return person;
   throw fault("not_found", {
-    message: `There is nobody with the id "${printable(id)}": take one of the list (gateway person list).`,
+    message: `There is no account with the id "${printable(id)}". \`gateway person list\` lists all accounts.`,
   });
 }
 
@@ -131,7 +132,7 @@ export async function findPerson({ store }: AccountsContext, { params }: Exchang
 export function rejectOwnAccount(exchange: Exchange, personId: string): void {
   if (!isOwnAccount(exchange, personId)) return;
   throw fault("not_allowed", {
-    message: "This is your own account: change it under Account in the portal, or let somebody else do this for you.",
+    message: "This is your own account: change it under Account in the portal, or ask another operator to do this.",
   });
 }
 
@@ -140,7 +141,7 @@ const isOwnAccount = ({ actor }: Exchange, personId: string) =>
 
 export function rejectErased(person: PersonRecord): void {
   if (!isErased(person)) return;
-  throw fault("conflict", { message: "This account was erased for good. Whoever had it is invited anew." });
+  throw fault("conflict", { message: "This account was permanently erased. Invite the user again." });
 }
 
 async function authorizeGrant(scope: AccountsScope, exchange: Exchange, person: PersonSummary): Promise<void> {
@@ -157,7 +158,7 @@ async function authorizeRemoval(scope: AccountsScope, exchange: Exchange, person
 /** Only an operator can appoint another one, so the last active operator stays. */
 async function requireAnotherOperator({ store }: AccountsContext, person: PersonSummary): Promise<void> {
   if (!person.operator || person.disabled || (await store.people.countOperators()) > 1) return;
-  throw fault("conflict", { message: `${person.email} is the only operator. Make someone else operator first.` });
+  throw fault("conflict", { message: `${person.email} is the only operator. Make another account operator first.` });
 }
 
 const allMembersOf = ({ directory }: AccountsContext, person: PersonSummary): Member[] =>

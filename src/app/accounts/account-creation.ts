@@ -4,7 +4,7 @@ import type { Member } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 
-import { consumeLink, type GrantedMembership, memberAfterJoining } from "./memberships.ts";
+import { consumeLink, type GrantedMembership, limitsOnJoining, memberAfterJoining } from "./memberships.ts";
 import { hashPassword, passwordFault } from "./password-policy.ts";
 
 export type NewAccount = { readonly email: string; readonly name: string; readonly password: string };
@@ -52,10 +52,13 @@ export async function createAccount(
     await grant.authorize();
     if ((await context.store.people.personByEmail(email)) !== undefined) throw accountExists(email);
     const member = grant.granted === undefined ? undefined : memberAfterJoining(context, grant.granted, email, now);
+    const limits =
+      grant.granted === undefined || member === undefined ? undefined : limitsOnJoining(context, grant.granted, member);
     await context.store.change(async (writers) => {
       await consumeLink(writers, grant.link, now);
       await writers.people.addPerson(person);
       if (member !== undefined) await writers.tenancy.saveMember(member);
+      if (limits !== undefined) await writers.limits.save(limits);
       await writers.people.addSession(session);
       const role = member === undefined ? {} : { role: member.role };
       const detail = { email, operator: grant.isOperator, address: exchange.clientAddress, ...role };
@@ -63,11 +66,12 @@ export async function createAccount(
       return { result: null, audit: { ...entry, workspaceId: grant.granted?.workspace.id ?? null, detail } };
     });
     if (member !== undefined) context.directory.putMember(member);
+    if (limits !== undefined) context.directory.limits.put(limits);
     return member;
   });
   return { cookie: await sessions.cookie(token), member: joined };
 }
 
 function accountExists(email: string): Fault {
-  return fault("conflict", { message: `There is an account for ${email} already. Sign in instead.`, param: "email" });
+  return fault("conflict", { message: `There is already an account for ${email}. Sign in instead.`, param: "email" });
 }

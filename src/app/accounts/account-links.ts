@@ -41,7 +41,7 @@ export async function findValidLink(
 }
 
 export function invalidLink(): Fault {
-  return fault("not_found", { message: "This link is not good any more, or never was. Ask for a new one." });
+  return fault("not_found", { message: "This link is invalid or has expired. Request a new one." });
 }
 
 /** The authority behind a link at this moment. `none`: the link is no longer valid. */

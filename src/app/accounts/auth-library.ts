@@ -74,7 +74,7 @@ export class AuthLibrary {
       this.#ssoLibrary = undefined;
       this.#deps.warn({ err: error, issuer: oidc.issuer }, "sso: provider unavailable");
       throw fault("service_unavailable", {
-        message: `${oidc.name} does not answer right now. Try again in a moment, or sign in in another way.`,
+        message: `${oidc.name} does not respond. Try again in a moment, or use another sign-in method.`,
       });
     }
   }
@@ -115,7 +115,7 @@ function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   return Promise.race([
     work,
     new Promise<never>((_resolve, reject) => {
-      setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms).unref();
+      setTimeout(() => reject(new Error(`no response within ${ms} ms`)), ms).unref();
     }),
   ]);
 }
@@ -168,7 +168,7 @@ async function libraryOptions(
       validateUserInfo: ({ user }) =>
         user.emailVerified === true && EMAIL_FORM.test(user.email ?? "")
           ? undefined
-          : { error: "email_not_verified", errorDescription: "The address is not verified." },
+          : { error: "email_not_verified", errorDescription: "The email address is not verified." },
     },
     account: {
       // Linking to an unverified local account is safe, because `databaseHooks` resets its credentials first.
@@ -223,11 +223,11 @@ async function passwordOptions(deps: AccountsDeps): Promise<NonNullable<BetterAu
           sendResetPassword: async ({ user, token }) =>
             mail({
               to: user.email,
-              subject: "A new password",
+              subject: "Password reset",
               text: [
-                `Somebody asked for a new password for ${user.email} at ${publicBaseUrl(deps)}.`,
-                `Set it here, within an hour:\n${publicBaseUrl(deps)}/app/reset-password?token=${token}`,
-                "If it was not you, do nothing: the old password stays.",
+                `A password reset was requested for ${user.email} at ${publicBaseUrl(deps)}.`,
+                `Set a new password here within one hour:\n${publicBaseUrl(deps)}/app/reset-password?token=${token}`,
+                "If you did not request it, ignore this email. Your password stays the same.",
               ].join("\n\n"),
             }),
         }),

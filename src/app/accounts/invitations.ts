@@ -1,6 +1,8 @@
+import type { z } from "zod";
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
+import type { SpendAmounts } from "../../domain/tenancy/limits.ts";
 import type { AccountLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { DAY_MS } from "../../kit/time.ts";
@@ -9,6 +11,7 @@ import { mutation } from "../manage/caller-scope.ts";
 import { commitWithAudit, findWorkspace } from "../manage/deps.ts";
 import { requireFreshSignIn, requireFreshSignInForRole } from "../manage/fresh-sign-in.ts";
 import { requireRoleAtLeast } from "../manage/membership.ts";
+import { limitAmounts, parseLimitChange } from "../manage/money/limits.ts";
 import { isoTime } from "../manage/views.ts";
 import { printable } from "../printable.ts";
 import { readBody, readOptionalBody } from "../request-input.ts";
@@ -38,8 +41,9 @@ export function invitationHandlers(context: AccountsContext): Record<string, Han
     }),
     peopleInvite: mutation(context, async (exchange, scope) => {
       const workspace = findWorkspace(scope, exchange.params["workspace"]);
-      const { email, role } = await readBody(exchange, InvitationBody);
+      const { email, role, limits } = await readBody(exchange, InvitationBody);
       requireRoleAtLeast(exchange, role ?? "member");
+      const amounts = parseLimits(limits);
       const address = email.trim().toLowerCase();
       return scope.serialized(async () => {
         // The link gives its holder the membership that is already recorded for the address, with its role.
@@ -50,7 +54,7 @@ export function invitationHandlers(context: AccountsContext): Record<string, Han
         // An operator's link verifies the address: it also gives access to memberships in other workspaces.
         if (exchange.membership === undefined) requireFreshSignIn(scope, exchange);
         else requireFreshSignInForRole(scope, exchange, granted);
-        return invite(scope, workspace, address, granted);
+        return invite(scope, workspace, address, { role: granted, limits: amounts });
       });
     }),
     peopleRevokeInvitation: mutation(context, async (exchange, scope) => {
@@ -83,45 +87,58 @@ async function requireDailyQuota({ store, clock }: AccountsContext, { id }: Work
   if (!isAddressExhausted && recent.length < DAILY_MAX) return;
   throw fault("rate_limit_exceeded", {
     message: isAddressExhausted
-      ? `${printable(email)} was invited ${DAILY_PER_ADDRESS_MAX} times today. Come back tomorrow, or ask the operator.`
-      : `This workspace has sent ${DAILY_MAX} invitations today. Come back tomorrow, or ask the operator.`,
+      ? `${printable(email)} was already invited ${DAILY_PER_ADDRESS_MAX} times today. Try again tomorrow, or ask the operator.`
+      : `This workspace has already sent ${DAILY_MAX} invitations today. Try again tomorrow, or ask the operator.`,
     headers: { "retry-after": "3600" },
   });
 }
 
-async function invite(scope: AccountsScope, workspace: Workspace, email: string, role: Role): Promise<HttpResponse> {
+type InvitedMembership = { readonly role: Role; readonly limits: SpendAmounts | undefined };
+
+function parseLimits(input: z.infer<typeof InvitationBody>["limits"]): SpendAmounts | undefined {
+  const { dayNanos = null, monthNanos = null } = parseLimitChange(input ?? {}, "limits.");
+  return dayNanos === null && monthNanos === null ? undefined : { dayNanos, monthNanos };
+}
+
+async function invite(
+  scope: AccountsScope,
+  workspace: Workspace,
+  email: string,
+  { role, limits }: InvitedMembership,
+): Promise<HttpResponse> {
   const { directory, store, mail } = scope;
   const isMember = directory.activeMember(workspace.id, email) !== undefined;
   if (isMember && (await store.people.personByEmail(email)) !== undefined)
     throw fault("conflict", {
-      message: `${printable(email)} is a member of ${workspace.slug} already, and can sign in.`,
+      message: `${printable(email)} is already a member of ${workspace.slug} and can sign in.`,
       param: "email",
     });
   const { link, token } = newAccountLink(scope, {
     kind: "invitation",
     email,
-    membership: { workspaceId: workspace.id, role },
+    membership: { workspaceId: workspace.id, role, limits },
     issuedBy: await issuerName(scope),
     lifetimeMs: INVITATION_MS,
   });
   await commitWithAudit(scope, async ({ people }) => {
     await people.revokeLinks("invitation", email, workspace.id, link.createdAtMs);
     await people.addLink(link);
-    const detail = { email, role };
+    const detail = { email, role, ...(limits === undefined ? {} : { limits: limitAmounts(limits) }) };
     return { answer: null, audit: { action: "invitation.create", workspaceId: workspace.id, target: link.id, detail } };
   });
   const url = `${publicBaseUrl(scope)}/app/invite?token=${token}`;
-  mail?.({ to: email, subject: `An invitation to ${workspace.name}`, text: invitationText(workspace, role, url) });
-  const { created_at, expires_at } = invitationView(scope, link);
-  const json = { id: link.id, email, role, created_at, expires_at, link: url, mailed: mail !== null };
+  mail?.({ to: email, subject: `Invitation to ${workspace.name}`, text: invitationText(workspace, role, url) });
+  const { created_at, expires_at, limits: shownLimits } = invitationView(scope, link);
+  const invitation = { id: link.id, email, role, limits: shownLimits, created_at, expires_at };
+  const json = { ...invitation, link: url, mailed: mail !== null };
   return { status: 201, json };
 }
 
 function invitationText({ name }: Workspace, role: Role, url: string): string {
   return [
-    `You are invited to the workspace ${name}, as ${role === "member" ? "a member" : `an ${role}`}.`,
-    `Accept here, within 7 days:\n${url}`,
-    "If you do not know what this is about, do nothing.",
+    `You have been invited to the workspace ${name} as ${role === "member" ? "a member" : `an ${role}`}.`,
+    `Accept the invitation within 7 days:\n${url}`,
+    "If you did not expect this invitation, ignore this email.",
   ].join("\n\n");
 }
 
@@ -130,6 +147,7 @@ function invitationView({ clock }: AccountsContext, link: AccountLink) {
     id: link.id,
     email: link.email ?? "",
     role: link.membership?.role ?? "member",
+    limits: link.membership?.limits === undefined ? null : limitAmounts(link.membership.limits),
     created_at: isoTime(link.createdAtMs),
     expires_at: isoTime(link.expiresAtMs),
     invited_by: displayedIssuer(link),
@@ -171,7 +189,7 @@ export function acceptanceHandlers(context: AccountsContext): Record<string, Han
       const input = await readOptionalBody(exchange, InvitationAccept);
       const attempt = context.loginThrottle.begin(exchange.clientAddress);
       const { link, email, workspace, role } = await requireInvitation(context, exchange, attempt);
-      const granted = { workspace, role };
+      const granted = { workspace, role, limits: link.membership?.limits };
       if ((await context.store.people.personByEmail(email)) !== undefined) {
         const authorize = () => requireSignedInAs(context, exchange, email);
         await authorize();
@@ -180,8 +198,8 @@ export function acceptanceHandlers(context: AccountsContext): Record<string, Han
       }
       const authorize = async () => requireNoOtherMemberships(context, link, email, workspace);
       await authorize();
-      if (input.name === undefined) throw invalidValue("name", "it is required for a new account");
-      if (input.password === undefined) throw invalidValue("password", "it is required for a new account");
+      if (input.name === undefined) throw invalidValue("name", "is required for a new account");
+      if (input.password === undefined) throw invalidValue("password", "is required for a new account");
       const account = { email, name: input.name, password: input.password };
       const isEmailVerified = (await issuerOf(context, link)) === "operator";
       const grant = { link, isOperator: false, isEmailVerified, granted, action: "invitation.accept", authorize };
@@ -205,10 +223,12 @@ async function requireInvitation(context: AccountsContext, { params }: Exchange,
 async function requireSignedInAs({ sessions }: AccountsContext, { headers }: Exchange, email: string): Promise<void> {
   const person = await sessions.personOf(headers);
   if (person === undefined)
-    throw fault("not_signed_in", { message: `There is an account for ${email}. Sign in with it, then accept.` });
+    throw fault("not_signed_in", {
+      message: `There is already an account for ${email}. Sign in with it, then accept the invitation.`,
+    });
   if (person.email !== email)
     throw fault("not_allowed", {
-      message: `This invitation is for ${email}, and you are signed in as ${person.email}. Sign out, and sign in with that address.`,
+      message: `This invitation is for ${email}, but you are signed in as ${person.email}. Sign out, then sign in as ${email}.`,
     });
 }
 
@@ -231,10 +251,10 @@ async function requireNoOtherMemberships(
   if (issuer === "none") throw invalidLink();
   if (isCovered) return;
   throw fault("not_allowed", {
-    message: `An account for ${email} cannot be made with this link, because more waits for the address on this gateway. Accept the invitation to that first, or ask the operator for one.`,
+    message: `This link cannot create an account for ${email}, because the address has another pending invitation on this gateway. Accept that invitation first, or ask the operator for one.`,
   });
 }
 
 function notOpen(): Fault {
-  return fault("conflict", { message: "This invitation was accepted, taken back or is over already." });
+  return fault("conflict", { message: "This invitation was already accepted, revoked or has expired." });
 }

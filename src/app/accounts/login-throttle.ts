@@ -119,7 +119,7 @@ const normalizedAccount = (account: string) => account.slice(0, ACCOUNT_CHARS_MA
 function tooManyAttempts(seconds: number): Fault {
   const wait = seconds < 120 ? pluralize(seconds, "second") : pluralize(Math.ceil(seconds / 60), "minute");
   return fault("rate_limit_exceeded", {
-    message: `There were too many tries. Come back in ${wait}.`,
+    message: `Too many attempts. Try again in ${wait}.`,
     headers: { "retry-after": String(seconds) },
   });
 }

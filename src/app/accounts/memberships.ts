@@ -1,5 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
+import { noSpendLimits, type SpendAmounts, type SpendLimits } from "../../domain/tenancy/limits.ts";
 import type { AccountLink } from "../../domain/tenancy/person.ts";
 import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import type { StoreWriters } from "../../io/store/sql/store.ts";
@@ -8,7 +9,12 @@ import { invalidLink, issuerOf } from "./account-links.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 
 /** A role in a workspace, as an invitation or the set-up link grants it. */
-export type GrantedMembership = { readonly workspace: Workspace; readonly role: Role };
+export type GrantedMembership = {
+  readonly workspace: Workspace;
+  readonly role: Role;
+  /** Spend limits of the new member; absent: none. */
+  readonly limits?: SpendAmounts | undefined;
+};
 
 /** The accepted memberships of an address. */
 export function membershipsOf(
@@ -41,16 +47,29 @@ export async function acceptMembership(
     await authorize();
     if ((await issuerOf(context, link)) === "none") throw invalidLink();
     const member = memberAfterJoining(context, granted, email, now);
+    const limits = limitsOnJoining(context, granted, member);
     await context.store.change(async (writers) => {
       await consumeLink(writers, link, now);
       await writers.tenancy.saveMember(member);
+      if (limits !== undefined) await writers.limits.save(limits);
       const detail = { email, address: exchange.clientAddress, role: member.role };
       const entry = { id: ids.next("aud_"), atMs: now, actor: email, action: "invitation.accept", target: link.id };
       return { result: null, audit: { ...entry, workspaceId: granted.workspace.id, detail } };
     });
     context.directory.putMember(member);
+    if (limits !== undefined) context.directory.limits.put(limits);
     return member;
   });
+}
+
+/** The spend limits that an invitation sets; undefined: none, or the person is a member already. */
+export function limitsOnJoining(
+  { directory }: Pick<AccountsContext, "directory">,
+  { limits }: GrantedMembership,
+  { id, workspaceId }: Member,
+): SpendLimits | undefined {
+  const isMember = directory.member(id)?.pending === false;
+  return limits === undefined || isMember ? undefined : { ...noSpendLimits(workspaceId, "member", id), ...limits };
 }
 
 /** A new membership, the pending one with the link's role, or the accepted one unchanged. */
@@ -66,7 +85,7 @@ export function memberAfterJoining(
   if (!found.pending) return found;
   if (isAtLeast(role, found.role)) return { ...found, role, pending: false };
   throw fault("not_allowed", {
-    message: `${email} was offered more in ${workspace.slug} than this invitation gives. Ask for a new one.`,
+    message: `${email} has a newer invitation to ${workspace.slug} with a higher role. Ask for a new invitation.`,
   });
 }
 

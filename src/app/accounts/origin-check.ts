@@ -46,7 +46,7 @@ function crossSite(publicUrl: string | null): Fault {
   return fault("cross_site_request", {
     message:
       publicUrl === null
-        ? "This came from a page of another address. Open the portal under the address the gateway prints, or set GATEWAY_PUBLIC_URL to the one you use."
-        : `This came from a page of another address. Open the portal at ${publicUrl}.`,
+        ? "The request came from another origin. Open the portal at the URL that the gateway prints at start, or set GATEWAY_PUBLIC_URL to the URL you use."
+        : `The request came from another origin. Open the portal at ${publicUrl}.`,
   });
 }

@@ -151,7 +151,9 @@ async function requireSession(people: PeopleWriter, { userId, sessionId }: Perso
 /** Management tokens have no account. */
 function requirePerson({ actor }: Exchange): Person {
   if (actor?.is === "person") return actor.person;
-  throw fault("not_allowed", { message: "This is about the account of a person. Sign in, or use `gateway login`." });
+  throw fault("not_allowed", {
+    message: "This request requires the session of a user. Sign in to the portal, or run `gateway login`.",
+  });
 }
 
 function sessionView(session: PersonSession, currentId: string) {

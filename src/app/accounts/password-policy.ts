@@ -38,16 +38,16 @@ const COMMON_PASSWORDS: ReadonlySet<string> = new Set([
 export function passwordFault(password: string, param: string, personal: readonly string[] = []): Fault | undefined {
   const chars = [...password].length;
   if (chars < PASSWORD_CHARS_MIN)
-    return weakPassword(param, `it has fewer than ${PASSWORD_CHARS_MIN} characters. Take a longer one`);
+    return weakPassword(param, `it has fewer than ${PASSWORD_CHARS_MIN} characters. Choose a longer one`);
   if (chars > PASSWORD_CHARS_MAX)
-    return weakPassword(param, `it has more than ${PASSWORD_CHARS_MAX} characters. Take a shorter one`);
+    return weakPassword(param, `it has more than ${PASSWORD_CHARS_MAX} characters. Choose a shorter one`);
   const plain = password.toLowerCase();
   const isGuessable =
     COMMON_PASSWORDS.has(plain) ||
     isRepeated(plain) ||
     isSequence(plain) ||
     personal.some((word) => isPersonal(plain, word));
-  return isGuessable ? weakPassword(param, "it is one of the first that somebody would try. Take another") : undefined;
+  return isGuessable ? weakPassword(param, "it is a common password. Choose another one") : undefined;
 }
 
 function weakPassword(param: string, why: string): Fault {

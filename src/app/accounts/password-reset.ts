@@ -44,7 +44,7 @@ export function passwordResetHandlers(context: AccountsContext): Record<string, 
         const person = member === undefined ? undefined : await scope.store.people.personByEmail(email);
         if (member === undefined || person === undefined)
           throw fault("not_found", {
-            message: `${printable(email)} has no account in ${workspace.slug}. Invite them.`,
+            message: `${printable(email)} has no account in ${workspace.slug}. Send an invitation.`,
           });
         rejectOwnAccount(exchange, person.id);
         requireRoleAtLeast(exchange, member.role);
@@ -52,11 +52,11 @@ export function passwordResetHandlers(context: AccountsContext): Record<string, 
         // A password gives access to the whole account, in every workspace.
         if (exchange.membership !== undefined && hasMoreAccess(scope, person, membership))
           throw fault("not_allowed", {
-            message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
+            message: `${email} belongs to other workspaces as well: only the operator can create a reset link.`,
           });
         if (exchange.membership !== undefined && !(await hasAcceptedInvitation(scope, workspace.id, email)))
           throw fault("not_allowed", {
-            message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
+            message: `${email} did not join by an invitation to ${workspace.slug}: only the operator can create a reset link.`,
           });
         return createResetLink(scope, exchange, person, membership);
       }),
@@ -131,7 +131,7 @@ async function requireValidIssuer(
 }
 
 const invalidResetLink = (): Fault =>
-  fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
+  fault("invalid_value", { message: "This link is invalid or has expired. Request a new one.", param: "token" });
 
 async function createResetLink(
   scope: AccountsScope,

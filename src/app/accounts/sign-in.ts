@@ -168,8 +168,7 @@ function requirementOf(
 }
 
 function requireFresh(context: AccountsContext, signedIn: SessionWithPerson | undefined): void {
-  if (signedIn === undefined)
-    throw fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
+  if (signedIn === undefined) throw fault("not_signed_in", { message: "The session has expired. Sign in again." });
   requireFreshSession(context, signedIn.session.createdAtMs);
 }
 
@@ -202,7 +201,7 @@ async function rejectReusedCode(
   const now = clock.nowMs();
   if (await store.people.consumeCode(person.id, code, now, now + CODE_MS)) return;
   await store.change(async ({ people }) => ({ result: await people.endSession(person.id, session.id), audit: null }));
-  throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
+  throw fault("invalid_sign_in", { message: "This code was already used. Wait for the next one." });
 }
 
 async function writeAudit(

@@ -59,7 +59,7 @@ export function signUpHandlers(context: AccountsContext): Record<string, Handler
 function requireOpenSignUp({ signUp, mail }: AccountsContext): (mail: AccountMail) => void {
   if (signUp === "open" && mail !== null) return mail;
   throw fault("not_allowed", {
-    message: "Accounts are made by invitation here. Ask an admin of your workspace for one.",
+    message: "Accounts are created by invitation. Ask an admin of your workspace for one.",
   });
 }
 
@@ -77,18 +77,18 @@ async function signUpMail(context: AccountsContext, email: string): Promise<Acco
     return { result: null, audit: null };
   });
   const text = [
-    `Somebody, hopefully you, wants an account at ${publicBaseUrl(context)} with this address.`,
-    `Go on here, within a day:\n${publicBaseUrl(context)}/app/sign-up?token=${token}`,
-    "If it was not you, do nothing.",
+    `An account with this email address was requested at ${publicBaseUrl(context)}.`,
+    `Continue here within one day:\n${publicBaseUrl(context)}/app/sign-up?token=${token}`,
+    "If you did not request it, ignore this email.",
   ].join("\n\n");
-  return { to: email, subject: "Your account", text };
+  return { to: email, subject: "Confirm your email address", text };
 }
 
 /** The response is the same for a known address, so that it does not reveal whether an account exists. */
 function existingAccountMail(context: AccountsContext, email: string): AccountMail {
   const text = [
-    `Somebody, hopefully you, wants an account at ${publicBaseUrl(context)} with this address. You have one already.`,
+    `An account with this email address was requested at ${publicBaseUrl(context)}, but you already have one.`,
     `Sign in here:\n${publicBaseUrl(context)}/app/sign-in`,
   ].join("\n\n");
-  return { to: email, subject: "Your account", text };
+  return { to: email, subject: "You already have an account", text };
 }

@@ -46,10 +46,10 @@ async function sendMail(deps: AlertDeps, message: OutgoingAlert, signal: AbortSi
   const { id, target, payload, workspaceId } = message;
   const rules = monitor.rulesOf(workspaceId);
   if (rules === undefined || !recipientsOf(rules, directory).includes(target))
-    return failed("this address gets no alerts of the workspace any more", { isRetryable: false });
-  if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", { isRetryable: false });
+    return failed("this address no longer receives alerts of the workspace", { isRetryable: false });
+  if (mail === undefined) return failed("no mail server is configured: set GATEWAY_SMTP_URL", { isRetryable: false });
   const mailed = await mail({ id, to: target, ...mailContentOf(parseAlertEvent(payload)), signal });
-  if (mailed.is === "sent") return { is: "delivered", detail: "the mail server took it" };
+  if (mailed.is === "sent") return { is: "delivered", detail: "the mail server accepted it" };
   return failed(mailed.why, { isRetryable: mailed.is !== "refused" });
 }
 
@@ -70,7 +70,7 @@ export async function openSecrets({ vault }: Pick<AlertDeps, "vault">, workspace
 async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { alertId, workspaceId, payload } = message;
   const webhook = deps.monitor.rulesOf(workspaceId)?.webhook ?? null;
-  if (webhook === null) return failed("the workspace has no webhook any more", { isRetryable: false });
+  if (webhook === null) return failed("the workspace no longer has a webhook", { isRetryable: false });
   const { current, previous } = await openSecrets(deps, workspaceId, webhook.sealed);
   const nowMs = deps.clock.nowMs();
   const timestamp = Math.floor(nowMs / 1000);
@@ -92,8 +92,11 @@ async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: Abor
 }
 
 function webhookResult(status: number): SendResult {
-  if (status >= 200 && status < 300) return { is: "delivered", detail: `it answered ${status}` };
-  if (status === 410) return failed("it answered 410: it wants no more of them", { isRetryable: false });
+  if (status >= 200 && status < 300) return { is: "delivered", detail: `the receiver responded with ${status}` };
+  if (status === 410)
+    return failed("the receiver responded with 410: it accepts no further messages", { isRetryable: false });
   const isRedirect = status >= 300 && status < 400;
-  return failed(`it answered ${status}${isRedirect ? ", and redirects are not followed" : ""}`, { isRetryable: true });
+  return failed(`the receiver responded with ${status}${isRedirect ? ", and redirects are not followed" : ""}`, {
+    isRetryable: true,
+  });
 }

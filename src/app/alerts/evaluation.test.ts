@@ -28,7 +28,7 @@ test("BILL-10 limit alerts are capped per workspace and hour, others are not, an
   });
   const workspace = {
     ...{ id: "ws_1", slug: "one", name: "One", currency: "EUR", createdAtMs: 1, policy: OPEN_POLICY },
-    keyPolicy: { personalKeys: true, approval: false },
+    keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
   };
   await store.tenancy.saveWorkspace(workspace);
   const directory = new Directory();

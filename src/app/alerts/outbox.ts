@@ -27,7 +27,7 @@ async function attemptDelivery(deps: AlertDeps, delivery: Delivery, signal: Abor
   const isSpent = delivery.attempts >= deps.retryPolicy.attemptsMax;
   if (!(await store.claim(delivery, clock.nowMs() + CLAIM_MS))) return;
   const sent: SendResult = isSpent
-    ? { is: "failed", detail: delivery.lastError ?? "it was tried too often", isRetryable: false }
+    ? { is: "failed", detail: delivery.lastError ?? "too many failed attempts", isRetryable: false }
     : await trySending(deps, delivery, signal);
   const end = outcomeOf(deps, { ...delivery, attempts: delivery.attempts + 1 }, sent);
   await store.conclude(delivery.id, end);
@@ -37,7 +37,7 @@ async function attemptDelivery(deps: AlertDeps, delivery: Delivery, signal: Abor
 
 function warnGivenUp({ directory, warn }: AlertDeps, { id, workspaceId, channel }: Delivery): void {
   const workspace = directory.workspace(workspaceId)?.slug ?? workspaceId;
-  warn({ workspace, channel, delivery: id }, "alerts: delivery given up");
+  warn({ workspace, channel, delivery: id }, "alerts: delivery abandoned");
 }
 
 async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSignal): Promise<SendResult> {
@@ -45,7 +45,7 @@ async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSign
     return await send(deps, delivery, signal);
   } catch (error) {
     deps.warn({ err: error, delivery: delivery.id }, "alerts: delivery attempt failed");
-    return { is: "failed", detail: "the gateway could not send it; its own log says why", isRetryable: true };
+    return { is: "failed", detail: "internal error; see the log of the gateway", isRetryable: true };
   }
 }
 

@@ -4,6 +4,7 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../../tests/support/eventually.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
+import { LOG_TARGETS } from "../../domain/record/log-outbox.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import type { ExportResult } from "../../io/telemetry/export-result.ts";
 import { systemClock } from "../../kit/clock.ts";
@@ -13,7 +14,7 @@ import { LogExport } from "./log-export.ts";
 async function opened(answer: (ids: readonly string[]) => ExportResult) {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-outbox-"));
   const store = await openSqlite(folder, systemClock);
-  const standing = { leads: true, lost: 0, sent: [] as string[][] };
+  const standing = { leads: true, checks: 0, lost: 0, sent: [] as string[][] };
   const logExport = new LogExport({
     outbox: store.logOutbox,
     targets: new Map([
@@ -30,7 +31,10 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
     clock: systemClock,
     timers: systemTimers,
     random: () => 0,
-    isLeader: () => standing.leads,
+    isLeader: () => {
+      standing.checks += 1;
+      return standing.leads;
+    },
     batchMax: 4,
     everyMs: 5,
     retryPolicy: { baseDelayMs: 1, maxDelayMs: 2 },
@@ -89,7 +93,8 @@ test("OPS-03 only the leader sends; a failing target is retried, and its lag is 
   await queue(["a"], systemClock.nowMs() - 60_000);
   standing.leads = false;
   logExport.start();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  // The first checks are those of other targets.
+  await eventually(() => expect(standing.checks).toBeGreaterThan(2 * LOG_TARGETS.length));
   expect(tries).toBe(0);
   expect(logExport.statuses).toEqual([{ target: "webhook", lagMs: 0, failures: 0 }]);
   standing.leads = true;

@@ -65,19 +65,21 @@ async function requireCallerUnchanged(
     case "token":
       // A token is removed together with the authority of the member who created it.
       if (directory.tokens.findValid(actor.token.digest, clock.nowMs()) !== undefined) return;
-      throw fault("invalid_admin_token", { message: "This management token ended while this was waiting." });
+      throw fault("invalid_admin_token", {
+        message: "This management token was revoked while the request was waiting.",
+      });
     case "person": {
       const { userId, sessionId, operator } = actor.person;
       const person = await store.people.person(userId);
       const isSame = person !== undefined && !person.disabled && person.operator === operator;
       if (!isSame || (membership !== undefined && !isMembershipUnchanged({ directory }, actor, membership)))
         throw fault("insufficient_role", {
-          message: "What you may do was changed while this was waiting. Load the page again.",
+          message: "Your permissions changed while the request was waiting. Reload the page.",
         });
       // A credential reset gives the account to another person and ends its sessions.
       const sessions = await store.people.sessions(userId, clock.nowMs());
       if (sessions.some(({ id }) => id === sessionId)) return;
-      throw fault("not_signed_in", { message: "Your session ended while this was waiting. Sign in again." });
+      throw fault("not_signed_in", { message: "Your session ended while the request was waiting. Sign in again." });
     }
   }
 }

@@ -47,8 +47,8 @@ import type { MutationLock } from "./mutation-lock.ts";
 import type { EffectiveSettings } from "./operation/effective-settings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
-/** One line of `gateway doctor`; `ok` is false only for defects, advice is a detail of a passed check. */
-export type CheckResult = { readonly ok: boolean; readonly detail: string };
+/** One line of `gateway doctor`; `ok` is false only for defects. `warning`: it passed, and its detail has advice. */
+export type CheckResult = { readonly ok: boolean; readonly detail: string; readonly warning?: boolean };
 export type Check = { readonly name: string; run(): Promise<CheckResult> };
 
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
@@ -110,6 +110,8 @@ export type ManageDeps = TenancyDeps & {
     "monitor" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
   >;
   readonly captureStore: CaptureStore;
+  /** The secret from which the secrets of playground keys are derived. */
+  readonly playgroundSecret: () => Promise<string>;
   readonly usersMayCreateWorkspaces: boolean;
   /** The retention of stored responses, as configured. */
   readonly responseRetention: string;
@@ -161,6 +163,8 @@ export type NodeManagement = {
   readonly registry: Pick<NodeRegistry, "upsert" | "remove" | "listByWorkspace" | "find" | "statusOf">;
   /** Nodes per workspace. */
   readonly max: number;
+  /** The version of the agent that the gateway serves: its own. */
+  readonly agentVersion: string;
 };
 
 export type StoredResponseAdmin = {
@@ -224,7 +228,7 @@ export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: st
 
 export function workspaceNotFound(slugOrId: string | undefined): Fault {
   return fault("not_found", {
-    message: `There is no workspace "${printable(slugOrId)}": take one of the list (gateway workspace list).`,
+    message: `There is no workspace "${printable(slugOrId)}". \`gateway workspace list\` lists all workspaces.`,
   });
 }
 
@@ -236,6 +240,6 @@ export function findKey(deps: Pick<TenancyDeps, "directory">, id: string | undef
 
 export function keyNotFound(id: string | undefined): Fault {
   return fault("not_found", {
-    message: `There is no key with the id "${printable(id)}". List the keys of its workspace.`,
+    message: `There is no key with the id "${printable(id)}". \`gateway key list\` lists the keys of a workspace.`,
   });
 }

@@ -15,7 +15,7 @@ export function isFresh({ clock }: FreshnessDeps, signedInAtMs: number): boolean
 
 export function requireFreshSession(context: FreshnessDeps, signedInAtMs: number): void {
   if (isFresh(context, signedInAtMs)) return;
-  throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
+  throw fault("fresh_sign_in_needed", { message: "Sign in again, then repeat the action." });
 }
 
 /** An old session may be stolen and must not create lasting access. Tokens have no sign-in and are exempt. */

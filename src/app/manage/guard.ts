@@ -88,7 +88,7 @@ const RESOURCE_LOOKUPS: Readonly<
   query(deps, { query }) {
     const slugOrId = query.get("workspace");
     if (slugOrId !== null) return workspaceResource(deps, slugOrId);
-    return { missing: invalidValue("workspace", "it is required, unless you are the operator") };
+    return { missing: invalidValue("workspace", "is required, unless you are the operator") };
   },
   key(deps, { params }) {
     const id = params["id"] ?? "";
@@ -120,23 +120,23 @@ function workspaceResource(deps: GuardDeps, slugOrId: string | undefined): Guard
 }
 
 function operatorOnly(): Fault {
-  return fault("insufficient_role", { message: "Only the operator of this gateway may do this." });
+  return fault("insufficient_role", { message: "Only the operator of this gateway can do this." });
 }
 
 function readOnly(): Fault {
   return fault("insufficient_role", {
-    message: "This management token may only read. Use one with write access, or let an owner make one.",
+    message: "This management token is read-only. Use one with write access, or ask an owner to create one.",
   });
 }
 
 function roleChanged(): Fault {
   return fault("insufficient_role", {
-    message: "Your role in this workspace was changed while this was being sent. Load the page again.",
+    message: "Your role in this workspace changed while the request was being sent. Reload the page.",
   });
 }
 
 function roleTooLow(role: Role, least: Role): Fault {
   return fault("insufficient_role", {
-    message: `Your role in this workspace is ${role}, and this needs ${least === "owner" ? "an owner" : `an ${least} or an owner`}. Ask one of them.`,
+    message: `Your role in this workspace is ${role}, but this requires ${least === "owner" ? "an owner" : `an ${least} or an owner`}. Ask one of them.`,
   });
 }

@@ -13,6 +13,7 @@ import { alertHandlers } from "./operation/alerts.ts";
 import { settingHandlers } from "./operation/effective-settings.ts";
 import { endpointHandlers } from "./operation/endpoints.ts";
 import { masterKeyHandlers } from "./operation/master-key.ts";
+import { measurementHandlers } from "./operation/measurements.ts";
 import { nodeHandlers } from "./operation/nodes.ts";
 import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
@@ -28,6 +29,7 @@ import { replayHandlers } from "./routing/replay.ts";
 import { routerHandlers } from "./routing/routers.ts";
 import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
+import { playgroundKeyHandlers } from "./tenancy/playground-keys.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
 import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
 import { summaryHandlers } from "./tenancy/summaries.ts";
@@ -40,6 +42,7 @@ export function manageHandlers(context: ManageContext): Record<string, Handler> 
     ...workspaceHandlers(context),
     ...memberHandlers(context),
     ...keyHandlers(context),
+    ...playgroundKeyHandlers(context),
     ...policyHandlers(context),
     ...policyPreviewHandlers(context),
     ...policyVersionHandlers(context),
@@ -66,6 +69,7 @@ export function manageHandlers(context: ManageContext): Record<string, Handler> 
     ...operationHandlers(context),
     ...tokenHandlers(context),
     ...endpointHandlers(context),
+    ...measurementHandlers(context),
     ...settingHandlers(context),
     ...summaryHandlers(context),
   });

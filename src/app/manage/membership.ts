@@ -41,7 +41,7 @@ export function ownMemberId({ membership }: Pick<Exchange, "membership">): strin
 export function requireRoleAtLeast({ membership }: Pick<Exchange, "membership">, role: Role): void {
   if (membership === undefined || isAtLeast(membership.role, role)) return;
   throw fault("insufficient_role", {
-    message: `Your role in this workspace is ${membership.role}: only an owner decides who is ${role === "owner" ? "an owner" : `an ${role}`}.`,
+    message: `Your role in this workspace is ${membership.role}: only an owner can grant or revoke the role ${role}.`,
     param: "role",
   });
 }

@@ -6,7 +6,7 @@ import type { Directory } from "../../domain/tenancy/directory.ts";
 import { keyValidityOf } from "../../domain/tenancy/directory-reader.ts";
 import { type ApiKey, type KeyState, prefixOf } from "../../domain/tenancy/key.ts";
 import type { PersonSummary } from "../../domain/tenancy/person.ts";
-import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
+import { OPEN_POLICY, type Policy, type PolicyRuleName } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../kit/money.ts";
@@ -24,11 +24,17 @@ export function policyView(policy: Policy) {
     no_training: policy.noTraining,
     blocked_providers: policy.blockedProviders,
     allowed_models: policy.allowedModels,
+    own_nodes: policy.ownNodesExempt ? ("exempt" as const) : ("subject" as const),
+    test_keys: policy.testKeysSimulated ? ("simulated" as const) : ("any" as const),
   };
 }
 
 export function keyPolicyView(keyPolicy: KeyPolicy) {
-  return { personal_keys: keyPolicy.personalKeys, approval: keyPolicy.approval };
+  return {
+    personal_keys: keyPolicy.personalKeys,
+    approval: keyPolicy.approval,
+    ip_allowlist: keyPolicy.ipAllowlist,
+  };
 }
 
 export function workspaceView(workspace: Workspace) {
@@ -99,6 +105,7 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
     policy: optionalPolicyView(key),
     created_at: isoTime(key.createdAtMs),
     rotated_from: key.rotatedFrom,
+    purpose: key.purpose ?? "api",
   };
 }
 
@@ -234,6 +241,7 @@ export function requestView(record: RequestRecord, directory: Directory) {
     cost: record.ownKey === true ? null : formatNanos(BigInt(record.charge?.nanos ?? "0")),
     own_key: record.ownKey === true,
     node_id: record.nodeId ?? null,
+    level_attested: record.attested === true,
     currency: record.charge?.currency ?? directory.workspace(record.workspaceId)?.currency ?? "EUR",
     ttfb_ms: record.ttfbMs,
     total_ms: record.totalMs,
@@ -243,8 +251,13 @@ export function requestView(record: RequestRecord, directory: Directory) {
 }
 
 export function requestDetail(record: RequestRecord, directory: Directory) {
-  const { decision, detail = null } = record;
-  return { ...requestView(record, directory), detail, decision: decision === null ? null : decisionView(decision) };
+  const { decision, detail = null, omitted = [] } = record;
+  return {
+    ...requestView(record, directory),
+    omitted,
+    detail,
+    decision: decision === null ? null : decisionView(decision),
+  };
 }
 
 function decisionView({ demand, ...decision }: DecisionRecord) {
@@ -284,4 +297,6 @@ export const RULE_NAMES = {
   noTraining: "no_training",
   blockedProviders: "blocked_providers",
   allowedModels: "allowed_models",
-} as const;
+  ownNodesExempt: "own_nodes",
+  testKeysSimulated: "test_keys",
+} as const satisfies Readonly<Record<PolicyRuleName, keyof ReturnType<typeof policyView>>>;

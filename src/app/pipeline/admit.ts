@@ -56,7 +56,7 @@ export function admit(
 ): MaybePromise<void> {
   if (gateway.journal.isBroken) {
     throw fault("service_unavailable", {
-      message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
+      message: "The gateway cannot write its journal and refuses paid requests until it can. Try again shortly.",
       headers: { "retry-after": "5" },
     });
   }

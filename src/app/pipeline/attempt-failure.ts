@@ -1,5 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import { claimedParameter } from "../../domain/catalogue/parameter-claims.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import {
   attributeToNode,
@@ -7,6 +8,7 @@ import {
   classifyCredentialFailure,
   classifyNodeOffline,
   classifyOwnKeyRemoved,
+  classifyUnclaimed,
   classifyUnencodable,
   classifyWithdrawn,
   type FailureVerdict,
@@ -36,7 +38,7 @@ export function unencodableAttempt(
   };
 }
 
-const NO_ADAPTER: Pick<UpstreamAdapter, "droppedFields"> = { droppedFields: [] };
+const NO_ADAPTER: Pick<UpstreamAdapter, "adjusted"> = {};
 
 /** Why the planned endpoint cannot be used any more. */
 export function withdrawnVerdict(
@@ -53,6 +55,13 @@ export function withdrawnVerdict(
   if (ownKey !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
     return classifyOwnKeyRemoved(provider, "replaced");
   return classifyWithdrawn(endpoint);
+}
+
+/** A parameter that the provider rejects and the catalogue claims does not end the request. */
+export function withCatalogueClaims(verdict: FailureVerdict, { endpoint, model }: Attempt): FailureVerdict {
+  const field = verdict.is === "stop" ? verdict.unsupportedField : undefined;
+  const parameter = field === undefined ? undefined : claimedParameter(endpoint, model, field);
+  return verdict.is !== "stop" || parameter === undefined ? verdict : classifyUnclaimed(verdict.fault, parameter);
 }
 
 /** Rewords a failure of the workspace's own key or node for its owner. */

@@ -17,6 +17,7 @@ import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { cancelTimer } from "../../kit/timers.ts";
+import { NOTHING_OMITTED } from "../../language/canon/omitted-paths.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import { holdAmountFor } from "./admit.ts";
@@ -27,6 +28,7 @@ import {
   type MissingCredential,
   missingCredentialFor,
   unencodableAttempt,
+  withCatalogueClaims,
   withdrawnVerdict,
 } from "./attempt-failure.ts";
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
@@ -102,6 +104,7 @@ export class AttemptStage {
     const { adapter } = chosen;
     this.adapter = adapter;
     this.#reasoning = chosen.reasoning;
+    trace.omitted = adapter.omitted ?? NOTHING_OMITTED;
     const recheckKey = () => gateway.recheckKey(exchange);
     const { relay } = this;
     return runAttempt({ gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey });
@@ -249,13 +252,14 @@ function dispatch(
           verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
           upstreamStatus: null,
         };
-  if (headers === "unreached") return unsent("the provider's authority gave no token", "connect");
-  if (headers === "refused") return relay.disconnected ? unsent("the client left") : credentialRefusedOutcome(attempt);
+  if (headers === "unreached") return unsent("the provider's identity service returned no token", "connect");
+  if (headers === "refused")
+    return relay.disconnected ? unsent("the client disconnected") : credentialRefusedOutcome(attempt);
   if (handle.isCancelled) return unsent("cancelled before it was sent");
   // A revoked key ends the whole request.
   recheckKey();
   const policy = currentPolicy();
-  if (policy === undefined) return unsent("the workspace is gone");
+  if (policy === undefined) return unsent("the workspace no longer exists");
   const row = currentEndpointFor(gateway, attempt);
   if (row === undefined) return withdrawnOutcome(gateway, attempt);
   // The policy, the router or the catalogue may have changed since the plan was made.
@@ -274,7 +278,8 @@ function dispatch(
       if (outcome.is !== "failed" && outcome.is !== "broken") return settle(outcome);
       const { upstreamStatus } = outcome;
       const known = gateway.secretsOf(trace.principal.workspace.id);
-      const verdict = redactVerdict(outcome.verdict, [...presentedSecrets(credential, headers), ...known]);
+      const redacted = redactVerdict(outcome.verdict, [...presentedSecrets(credential, headers), ...known]);
+      const verdict = outcome.is === "failed" ? withCatalogueClaims(redacted, attempt) : redacted;
       settle({ ...outcome, verdict: attributeToOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
@@ -284,7 +289,13 @@ function dispatch(
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
     const sent = gateway.transport.send(
-      { url: upstreamUrl({ attempt, adapter }), headers, body, owner: attempt.ownKey?.workspaceId },
+      {
+        url: upstreamUrl({ attempt, adapter }),
+        headers,
+        body,
+        owner: attempt.ownKey?.workspaceId,
+        timeouts: trace.streaming ? undefined : gateway.limits.wholeResponse,
+      },
       {
         onFailure: (failure) => failed(failure, null),
         onHeaders(status, headers) {
@@ -292,7 +303,7 @@ function dispatch(
           const reading = { gateway, status, headers, adapter, provider, model, resolve, failed, call: sent };
           if (status !== 200) return errorReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
-            const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
+            const verdict = classifyMalformed("compressed although not requested", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
             sent.abort();
             return IGNORE;

@@ -93,12 +93,13 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
 
 export function chatOutline({ call }: InboundRequest, inputTokens: number): RequestOutline {
   const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
+  const { unknownField } = call;
   const requirements: RequestOutline["requirements"] = {
     needs: needsOf(call),
     parameters,
     defaultedParameters: defaultValued,
     parameterNames,
-    nativeFields: native,
+    nativeFields: unknownField === undefined ? native : [unknownField],
     extras,
     inputTokens,
     maxOutputTokens,

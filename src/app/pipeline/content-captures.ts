@@ -19,7 +19,7 @@ export type CaptureDeps = {
   readonly store: Pick<CaptureStore, "add" | "openAt" | "openWithin" | "sweep">;
   readonly clock: Clock;
   readonly limits: CaptureLimits;
-  /** False under a policy of zero data retention. */
+  /** False if the policy requires zero data retention. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
   readonly warn: Log["warn"];
 };

@@ -14,7 +14,7 @@ import { toFault } from "../to-fault.ts";
 import { runAttempt } from "./attempt.ts";
 import type { AttemptResult, EndedAttempt } from "./attempt-outcome.ts";
 import { chatOutline, countInput, estimateInput } from "./chat-request.ts";
-import { type DecodedChatRequest, traceUndecoded } from "./decode.ts";
+import type { DecodedChatRequest } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { planOutline } from "./plan.ts";
@@ -23,6 +23,7 @@ import { RequestTrace } from "./record.ts";
 import { addInferenceHeaders, Relay } from "./relay.ts";
 import { RetryLoop } from "./retry-loop.ts";
 import { disconnectedRecord, settleUncharged } from "./settle.ts";
+import { traceUndecoded } from "./trace-undecoded.ts";
 import { waitForSlot } from "./wait-for-slot.ts";
 
 /**
@@ -50,7 +51,8 @@ export async function countTokens(
     // Zero input tokens and no extras: an overlong or unpriced request can still be counted.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
     const request = { surface: "messages", workspace, keyId: key.id, outline: chatOutline(unpriced, 0) } as const;
-    const { plan, ...current } = planOutline(gateway, request);
+    const { plan, model, ...current } = planOutline(gateway, request);
+    trace.modelRequested = model;
     trace.plan = plan;
     if (plan.is === "refused") throw plan.fault;
     const recheckKey = () => gateway.recheckKey(exchange);
@@ -74,8 +76,8 @@ export async function countTokens(
     const headers = exchange.baseHeaders;
     addInferenceHeaders(headers, trace, plan, count.is === "counted" ? count.adapter : undefined, undefined);
     if (count.is === "unsupported") {
-      headers["x-svc-model"] = plan.attempts[0]?.endpoint.model ?? inbound.call.model;
-      headers["x-svc-route-reason"] = "estimated by the gateway: no provider was asked for the count";
+      headers["x-svc-model"] = plan.attempts[0]?.endpoint.model ?? model;
+      headers["x-svc-route-reason"] = "estimated by the gateway: no provider counted the tokens";
     }
     headers["content-type"] = "application/json";
     headers["content-length"] = String(Buffer.byteLength(body));
@@ -125,7 +127,7 @@ async function countAtProvider(request: CountRequest): Promise<CountOutcome> {
   let adapter: UpstreamAdapter | undefined;
   const attemptCount = (attempt: Attempt): MaybePromise<AttemptResult> => {
     adapter = countAdapterFor(attempt);
-    if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
+    if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not support token counting`);
     return runAttempt({ gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey });
   };
   const { clock, limits, deadlines, retryBudget } = gateway;
@@ -157,7 +159,7 @@ async function countAtProvider(request: CountRequest): Promise<CountOutcome> {
 
 function countOutcome(outcome: EndedAttempt, adapter: UpstreamAdapter | undefined): CountOutcome {
   if (outcome.is === "disconnected") return { is: "disconnected" };
-  if (outcome.is !== "complete" || adapter === undefined) throw new Error("a count came as a stream");
+  if (outcome.is !== "complete" || adapter === undefined) throw new Error("a token count arrived as a stream");
   return { is: "counted", body: outcome.reply.render(NO_TOKENS, undefined), adapter };
 }
 

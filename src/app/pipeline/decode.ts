@@ -1,15 +1,13 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../kit/json.ts";
 import { toCallerParameterName } from "../../language/dialects/caller-parameter-names.ts";
 import { decodeRequest } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import type { Exchange } from "../exchange.ts";
-import { BODY_LIMITS, decodeWith, invalidJson, tryParseJson } from "../request-input.ts";
+import { BODY_LIMITS, decodeWith, invalidJson } from "../request-input.ts";
 import { ChatInferenceRequest } from "./chat-request.ts";
 import type { DecodedRequest, ReceivedRequest, RequestSource } from "./inference-request.ts";
-import type { RequestTrace } from "./record.ts";
 
 export type DecodedChatRequest<In extends InboundRequest = InboundRequest> = DecodedRequest & {
   readonly request: ChatInferenceRequest<In>;
@@ -81,11 +79,4 @@ function isPlainMessage(message: unknown): boolean {
   if (role !== "user" && role !== "assistant" && role !== "system" && role !== "developer") return false;
   for (const field in message) if (field !== "role" && field !== "content") return false;
   return true;
-}
-
-/** Fills the trace from the raw body of a request that was not decoded, valid or not. */
-export function traceUndecoded(trace: RequestTrace, body: Buffer): void {
-  const { model, stream } = tryParseJson(body) ?? {};
-  if (typeof model === "string" && model.length <= MODEL_NAME_CHARS_MAX) trace.modelRequested = model;
-  trace.streaming = stream === true;
 }

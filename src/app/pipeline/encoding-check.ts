@@ -22,5 +22,5 @@ export function firstEncodingError(
       first ??= error;
     }
   }
-  return first;
+  return first && plan.withPolicyNote(first);
 }

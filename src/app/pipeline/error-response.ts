@@ -1,5 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { classifyMalformed, classifyStatus, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import {
+  classifyDeclined,
+  classifyMalformed,
+  classifyStatus,
+  type FailureVerdict,
+} from "../../io/upstream/classify-failure.ts";
 import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
@@ -60,7 +65,7 @@ function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }
   const problem = adapter.decodeProblem(tryParseJson(bytes), status, headers);
   const refused = status < 500 && status !== 429 ? adapter.refusalFault?.(problem) : undefined;
   if (refused === undefined) return classifyStatus(status, headers, problem, provider);
-  return { is: "stop", why: `provider declined (${status})`, fault: refused };
+  return classifyDeclined(status, problem, provider, refused);
 }
 
 /** An error report inside a response of status 200. */

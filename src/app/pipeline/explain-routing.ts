@@ -1,7 +1,7 @@
 import { Fault } from "../../contract/faults.ts";
 import type { DecisionRecord } from "../../domain/record/record.ts";
-import { resolveTarget } from "../../domain/routing/plan.ts";
 import { policyFromHints } from "../../domain/routing/preferences.ts";
+import { resolveTarget } from "../../domain/routing/resolve-target.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
@@ -50,7 +50,8 @@ export function explainRouting(
   let planned: PlannedRequest;
   let router: Router | undefined;
   try {
-    const route = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+    const findRouter = (slug: string) => planning.routerOf(workspace.id, slug);
+    const route = resolveTarget(outline.model, workspace.slug, findRouter, planning.catalogue.snapshot);
     router = route.is === "router" ? route.router : undefined;
     planned = planOutline(planning, request);
   } catch (error) {

@@ -129,6 +129,11 @@ export function reportFailure(
   if (attempt.node !== undefined) reportToNode(gateway, attempt.node.id, verdict);
   // A rejected request, a passed deadline or a gateway shutdown says nothing about the endpoint's health.
   if (verdict.is !== "next" || verdict.blame.on === "none") breakers.recordInconclusive(id);
+  else if (verdict.blame.on === "catalogue") {
+    breakers.recordInconclusive(id);
+    const { parameter } = verdict.blame;
+    if (attempt.node === undefined) gateway.onNotice({ is: "parameter_rejected", endpoint: id, provider, parameter });
+  }
   // An open circuit would prefer the platform's endpoints, which an exclusive key forbids.
   else if (verdict.blame.on === "workspace" && isExclusiveKey(gateway, attempt)) breakers.recordInconclusive(id);
   // Retry-After: 0 counts as absent.
@@ -147,17 +152,17 @@ function isExclusiveKey(gateway: GatewayDeps, { ownKey }: Attempt): boolean {
 
 /** A node that sends an implausible reply is not trusted any more. */
 function reportToNode({ nodes }: GatewayDeps, nodeId: string, verdict: FailureVerdict): void {
-  if (verdict.is !== "next" || verdict.blame.on === "none") return;
+  if (verdict.is !== "next" || verdict.blame.on === "none" || verdict.blame.on === "catalogue") return;
   nodes.entry(nodeId)?.recordError(verdict.why);
   if (verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
 }
 
 export function budgetSpentFault({ deps, lastFailure }: RetryProgress, attempt: Attempt): Fault {
-  recordSkipped(deps, attempt, "stop", "not tried: the retry budget is spent");
+  recordSkipped(deps, attempt, "stop", "not tried: the retry budget is exhausted");
   deps.gateway.onNotice({ is: "retry_budget_exhausted", provider: attempt.endpoint.provider });
   return lastFailure === undefined
     ? allBusyFault()
-    : faultEndedBy(lastFailure, "the gateway's budget for further attempts is spent");
+    : faultEndedBy(lastFailure, "the gateway's retry budget is exhausted");
 }
 
 /** The fault after the last attempt; it says when eligible endpoints were not tried. */
@@ -170,7 +175,8 @@ export function finalFault(
   const isPlatformBarred = hasExclusiveKeyFailed || trace.holdRefusal !== undefined;
   const others = [...plan.attempts.slice(nextIndex), ...deferred];
   const hasUntried = others.some((other) => isOwnResource(other) || !isPlatformBarred);
-  if (hasUntried) return faultEndedBy(lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
+  if (hasUntried) return faultEndedBy(lastFailure, `all ${attemptsMax} attempts of the request are used up`);
+  if (lastFailure.isUnencodable) return plan.withPolicyNote(lastFailure.finalFault);
   const wouldNeedFunds = !hasExclusiveKeyFailed && !plan.attempts.every(isOwnResource);
   return wouldNeedFunds && trace.holdRefusal !== undefined
     ? withHoldRefusal(lastFailure, trace.holdRefusal)
@@ -179,22 +185,20 @@ export function finalFault(
 
 /** Adds the hold's refusal when funds would have allowed further attempts. */
 function withHoldRefusal(last: FailureReport, unpaid: Fault): Fault {
-  const ended = faultEndedBy(last, "nothing could be reserved for the others");
+  const ended = faultEndedBy(last, "the cost of the other endpoints could not be held");
   return ended.reworded({ message: `${ended.message} ${unpaid.message}` });
 }
 
 export function allBusyFault(): Fault {
   return fault("rate_limit_exceeded", {
-    message:
-      "Every endpoint that may serve this request has as many requests as it may have at once. Try again shortly.",
+    message: "Every endpoint that can serve this request is at its concurrency limit. Try again shortly.",
     headers: { "retry-after": "1" },
   });
 }
 
 function requestTimeoutFault(): Fault {
   return fault("upstream_timeout", {
-    message:
-      "The request took longer than this gateway allows. Ask for less at once, or stream where that is possible.",
+    message: "The request exceeded the gateway's time limit. Send a smaller request, or use streaming if possible.",
   });
 }
 

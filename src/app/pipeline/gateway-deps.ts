@@ -19,7 +19,7 @@ import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
-import type { Transport } from "../../io/upstream/transport.ts";
+import type { ResponseTimeouts, Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import type { Timers } from "../../kit/timers.ts";
@@ -99,6 +99,8 @@ export type RequestLimits = {
   readonly holdOutputTokens: number;
   readonly requestTimeoutMs: number;
   readonly responseMaxBytes: number;
+  /** For responses that are not streamed; absent: the transport's timeouts. */
+  readonly wholeResponse?: ResponseTimeouts;
   readonly frameMaxChars: number;
   readonly keepAliveMs: number;
   readonly attemptsMax: number;

@@ -10,13 +10,13 @@ type HoldRejection = Exclude<HoldVerdict, { is: "held" }>;
 
 /** How a caller can lower the hold. */
 const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
-  chat: "ask for fewer tokens with max_tokens",
-  messages: "ask for fewer tokens with max_tokens",
-  responses: "ask for fewer tokens with max_output_tokens",
+  chat: "lower max_tokens",
+  messages: "lower max_tokens",
+  responses: "lower max_output_tokens",
   embeddings: "send fewer or shorter inputs",
   transcriptions: "send a shorter recording",
   speech: "send a shorter text",
-  decisions: "ask fewer questions or send a shorter state",
+  decisions: "send fewer questions or a shorter state",
 };
 
 export function holdRefusalFault(verdict: HoldRejection, trace: RequestTrace): Fault {
@@ -35,7 +35,7 @@ function insufficientCreditsMessage(
   const { workspace } = trace.principal;
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${REDUCTION_HINTS[trace.surface]}.`;
+  return `This request needs a hold of ${needed} ${workspace.currency}, but the wallet of workspace ${workspace.slug} has only ${available} ${workspace.currency} available. Add funds to the wallet, or ${REDUCTION_HINTS[trace.surface]}.`;
 }
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
@@ -47,8 +47,8 @@ function spendLimitMessage(
   const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
   const { currency } = principal.workspace;
   const amount = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
-  const running = heldNanos === 0n ? "" : `, ${amount(heldNanos)} are reserved by running requests`;
-  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${amount(limit.nanos)}: ${amount(spentNanos)} are spent${running}, and this request reserves ${amount(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
+  const running = heldNanos === 0n ? "" : `, ${amount(heldNanos)} is held for running requests`;
+  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${amount(limit.nanos)}: ${amount(spentNanos)} is spent${running}, and this request needs a hold of ${amount(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
 }
 
 function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {

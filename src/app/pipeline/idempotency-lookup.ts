@@ -45,7 +45,7 @@ export function idempotencyLookup(deps: IdempotencyLookupDeps): IdempotencyLooku
       // A request that might have been charged is refused, because a second charge would be worse.
       await requireIngested(
         deps,
-        "The books are behind at the moment, so it is not known whether this Idempotency-Key was charged before. Try again shortly.",
+        "The ledger is behind, so it is unknown whether this Idempotency-Key was already charged. Try again shortly.",
       );
       return store.find(key, clock.nowMs());
     },

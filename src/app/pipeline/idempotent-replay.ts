@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contract/faults.ts";
+import { envelopeOf, messagesEnvelopeOf } from "../../contract/error-envelope.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
 import {
   type ChargedKeyUse,
@@ -16,11 +17,11 @@ import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import { tryParseJson } from "../request-input.ts";
 import type { CaptureRecorder } from "./capture-recorder.ts";
-import { traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { ReceivedRequest } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { settleUncharged } from "./settle.ts";
+import { traceUndecoded } from "./trace-undecoded.ts";
 
 export const IDEMPOTENCY_KEY_HEADER = "idempotency-key";
 const RETRY_AFTER_SECONDS = 1;
@@ -65,7 +66,7 @@ function keyUseFor({ principal }: RequestTrace, { headers, route }: Exchange, bo
   const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[IDEMPOTENCY_KEY_HEADER] });
   if (!sent.success)
     throw fault("invalid_value", {
-      message: `Header "Idempotency-Key": write 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, such as a UUID, or leave it out.`,
+      message: `Header "Idempotency-Key" must be 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, such as a UUID. Correct it, or remove it.`,
       param: "Idempotency-Key",
     });
   const { workspace, key, member } = principal;
@@ -88,14 +89,14 @@ function headerLine(value: IncomingHttpHeaders[string]): string | null {
 
 function stillRunningFault(requestId: string): Fault {
   return fault("idempotency_key_in_use", {
-    message: `The same request is still running under this Idempotency-Key, as ${requestId}. Send it again when that one is over, or use another key.`,
+    message: `A request with this Idempotency-Key is still running: ${requestId}. Retry when it has finished, or use another key.`,
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
   });
 }
 
 function keyReusedFault(requestId: string): Fault {
   return fault("idempotency_key_reused", {
-    message: `This Idempotency-Key belongs to another request, ${requestId}: its body, its endpoint or its anthropic-* headers were others. Use a new key for a new request.`,
+    message: `This Idempotency-Key was used for another request, ${requestId}, with a different body, endpoint or anthropic-* headers. Use a new key for each request.`,
     param: "Idempotency-Key",
   });
 }
@@ -183,8 +184,8 @@ function requestIdHeaders(id: string): Record<string, string> {
 const ANSWERED = 200;
 const CUT_SHORT = 499;
 const OUTCOME_PHRASES: Readonly<Record<number, string>> = {
-  [ANSWERED]: "was answered",
-  [CUT_SHORT]: "was cut short by its caller",
+  [ANSWERED]: "was served",
+  [CUT_SHORT]: "was ended early by its caller",
 };
 
 function replayFault({ requestId, status, nanos, currency }: ChargedKeyUse, surface: Surface): Fault {
@@ -192,7 +193,7 @@ function replayFault({ requestId, status, nanos, currency }: ChargedKeyUse, surf
     surface === "responses" ? `, and the response, if it was stored, at GET /v1/responses/${requestId}` : "";
   const end = OUTCOME_PHRASES[status] ?? "was declined by the provider";
   return fault("idempotent_replay", {
-    message: `This request ${end} and charged before, under the same Idempotency-Key: ${requestId}, status ${status}, ${formatNanos(nanos)} ${currency}. It is not made or charged again, and the gateway keeps no contents. What became of it is at GET /v1/requests/${requestId}${stored}. To ask anew, use another key.`,
+    message: `This request ${end} and charged before, under the same Idempotency-Key: ${requestId}, status ${status}, ${formatNanos(nanos)} ${currency}. It is not run or charged again, and the gateway stores no content. Its outcome is at GET /v1/requests/${requestId}${stored}. To run it again, use a new key.`,
     headers: { "idempotent-replayed": "true", "x-should-retry": "false" },
   });
 }

@@ -18,10 +18,10 @@ export function rejectLoop(hops: readonly string[], mark: string): void {
   if (hops.includes(mark))
     throw fault("loop_detected", {
       message:
-        "This gateway sent the request itself: a node's local server, or a provider's base address, is this gateway. Point it at a model server.",
+        "The request came from this gateway itself: the local server of a node, or the base URL of a provider, is this gateway. Set it to a model server.",
     });
   if (hops.length > HOPS_MAX)
     throw fault("loop_detected", {
-      message: `The request has passed more than ${HOPS_MAX} gateways. Point one of them at a provider.`,
+      message: `The request passed through more than ${HOPS_MAX} gateways. Set one of them to a provider.`,
     });
 }

@@ -3,9 +3,10 @@ import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { isChatLike } from "../../domain/record/request-shape.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
-import { type Plan, type PlanningContext, planAttempts, resolveTarget } from "../../domain/routing/plan.ts";
+import { type Plan, type PlanningContext, planAttempts } from "../../domain/routing/plan.ts";
 import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
 import { policyFromHints } from "../../domain/routing/preferences.ts";
+import { resolveTarget } from "../../domain/routing/resolve-target.ts";
 import type { RoutingTarget } from "../../domain/routing/routing-target.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
@@ -31,6 +32,7 @@ export function planRequest(
   requireModelId(outline.model, surface);
   const { workspace, key } = trace.principal;
   const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline });
+  trace.modelRequested = planned.model;
   trace.plan = planned.plan;
   // In the same tick as the plan: a later change of a rate or margin applies to the next request.
   trace.terms = pricingTermsFor(gateway, workspace.id, outline);
@@ -41,7 +43,7 @@ export function planRequest(
 function requireModelId(model: string, surface: Surface): void {
   if (isChatLike(surface) || (model !== AUTO_ROUTER && !model.startsWith("@"))) return;
   throw fault("router_not_supported", {
-    message: `"${model.slice(0, 128)}" is a router, and ${surface} needs one model by its id. GET /v1/models lists those with svc_surfaces "${surface}".`,
+    message: `"${model.slice(0, 128)}" is a router, but ${surface} requires a model id. GET /v1/models lists the models with svc_surfaces "${surface}".`,
     param: "model",
   });
 }
@@ -64,14 +66,19 @@ function pricingTermsFor(
 export function planOutline(planning: PlanningDeps, request: PlanningRequest): PlannedRequest {
   const { workspace, surface, outline } = request;
   const { routingHints: hints } = outline;
-  const target = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+  const findRouter = (slug: string) => planning.routerOf(workspace.id, slug);
+  const { snapshot } = planning.catalogue;
+  const target: RoutingTarget = snapshot.models.has(outline.model)
+    ? { is: "model", modelId: outline.model }
+    : resolveTarget(outline.model, workspace.slug, findRouter, snapshot);
   const currentPolicy = () => policyInForce(planning, request, target);
   const nowMs = planning.clock.nowMs();
+  const policy = currentPolicy() ?? combinedPolicy(workspace.policy, target, hints);
   const plan = planAttempts(
     {
       target,
       surface,
-      policy: currentPolicy() ?? combinedPolicy(workspace.policy, target, hints),
+      policy,
       requirements: {
         ...outline.requirements,
         modelChosenBy: target.is === "router" ? "router" : "caller",
@@ -82,9 +89,10 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
       session:
         hints?.sessionId === undefined ? undefined : planning.sessions.find(workspace.id, hints.sessionId, nowMs),
     },
-    planningContext(planning, request, nowMs),
+    planningContext(planning, request, policy, nowMs),
   );
-  return { plan, currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
+  const model = target.is === "model" ? target.modelId : target.name;
+  return { plan, model, currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
 }
 
 /** True when an exact token count might make the request fit. */
@@ -95,6 +103,7 @@ export function isTooLong(plan: Plan | PlanRefusal): boolean {
 function planningContext(
   planning: PlanningDeps,
   { surface, workspace, outline }: PlanningRequest,
+  { simulatedOnly }: Policy,
   nowMs: number,
 ): PlanningContext {
   const { currency } = workspace;
@@ -107,7 +116,8 @@ function planningContext(
     snapshot,
     // A connected node counts as a real provider, so that `auto` never picks a simulated model.
     hasRealProvider:
-      planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
+      simulatedOnly !== true &&
+      (planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined),
     absentModel: (modelId) => {
       const model = planning.nodes.unavailableModel(workspace.id, modelId);
       return (

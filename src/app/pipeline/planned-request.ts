@@ -40,6 +40,8 @@ type PlanningCaller = {
 export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
 export type PlannedRequest = {
   readonly plan: Plan | PlanRefusal;
+  /** The canonical id of the requested model, or the router. */
+  readonly model: string;
   /** The current policy of workspace, key, router and request; undefined when the workspace was deleted. */
   readonly currentPolicy: () => Policy | undefined;
   /** The current router, if it changed since the plan was made. */

@@ -22,6 +22,7 @@ import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
+import { listOmitted, NOTHING_OMITTED } from "../../language/canon/omitted-paths.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AttemptOutcome, isMaybeAccepted, listNames, truncateReason } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -50,6 +51,8 @@ export class RequestTrace {
   upstreamId: string | null = null;
   /** Surface-specific fields of the record; never content. */
   detail: JsonObject | undefined;
+  /** Paths of the fields that the serving endpoint's adapter did not carry, in the request or in the reply. */
+  omitted = NOTHING_OMITTED;
   #terms: PricingTerms | undefined;
   heldNanos = 0n;
   /** Why the hold was refused; the request continues on own keys and nodes, which need none. */
@@ -236,7 +239,9 @@ export class RequestTrace {
       decision: this.plan?.decision() ?? null,
       ...(this.servingAttempt?.ownKey === undefined ? {} : { ownKey: true }),
       ...(this.servingAttempt?.node === undefined ? {} : { nodeId: this.servingAttempt.node.id }),
+      ...(endpoint?.sovereignty.attested === undefined ? {} : { attested: true }),
       ...(this.traceparent === undefined ? {} : { trace: this.traceparent }),
+      ...(this.omitted.length === 0 ? {} : { omitted: listOmitted(this.omitted) }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }
@@ -284,7 +289,7 @@ export function attemptRecord(
 
 export function describeOutcome(
   outcome: AttemptOutcome,
-  { droppedFields }: Pick<UpstreamAdapter, "droppedFields">,
+  { adjusted = [] }: Pick<UpstreamAdapter, "adjusted">,
 ): OutcomeDescription {
   switch (outcome.is) {
     case "complete":
@@ -292,7 +297,7 @@ export function describeOutcome(
       return {
         outcome: "served",
         upstreamStatus: outcome.upstreamStatus,
-        reason: droppedFields.length === 0 ? "answered whole" : `answered whole; left out: ${listNames(droppedFields)}`,
+        reason: adjusted.length === 0 ? "complete response" : `complete response; adjusted: ${listNames(adjusted)}`,
         maybeAccepted: false,
       };
     case "broken":
@@ -303,7 +308,7 @@ export function describeOutcome(
         maybeAccepted: true,
       };
     case "disconnected":
-      return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
+      return { outcome: "cancelled", upstreamStatus: null, reason: "the client disconnected", maybeAccepted: true };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
       return {

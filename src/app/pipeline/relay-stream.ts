@@ -97,13 +97,14 @@ class StreamRelay {
           else {
             this.#preamble.push(piece.text);
             preambleChars += piece.text.length;
-            if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
+            if (preambleChars > preambleMax)
+              failure = classifyMalformed("the stream has no content after its preamble", provider);
           }
         } else if (piece.is === "end") {
           ended = true;
           text += piece.text;
         } else if (piece.is === "problem") failure = classifyProblem(piece.problem, provider);
-        else if (piece.is === "malformed") failure = classifyMalformed("a frame that is not of its dialect", provider);
+        else if (piece.is === "malformed") failure = classifyMalformed("a frame is not valid in its dialect", provider);
         if (ended || failure !== undefined) break;
       }
       const hasRoom = text === "" ? true : this.#send(text);
@@ -150,6 +151,10 @@ class StreamRelay {
   ): void {
     const relay = this.#relay;
     const stream = this.#stream;
+    if (stream.unusable !== undefined) {
+      fail(classifyMalformed(stream.unusable, provider));
+      return;
+    }
     if (!relay.hasSentContent && !stream.isFinished && stream.outputWeight === 0) {
       fail(classifyMalformed("an empty stream", provider));
       return;
@@ -193,14 +198,14 @@ class StreamRelay {
 }
 
 const describeReadError = (error: unknown) =>
-  error instanceof ImplausibleFrameError ? error.message : "an event over the size limit";
+  error instanceof ImplausibleFrameError ? error.message : "an event exceeds the size limit";
 
 /** The provider failed, or the gateway itself ended the response. */
 function brokenOutcome({ sink, isExpired }: Relay, stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {
   const { refusal } = sink;
   const ended: FailureVerdict | undefined = isExpired
     ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
-    : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
+    : refusal && { is: "stop", why: "the gateway stopped reading", fault: refusal };
   return { is: "broken", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
 }
 
@@ -255,7 +260,7 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: A
       if (isEnded) return;
       if (relay.committed) finish({ is: "relayed", stream, upstreamStatus: 200 });
       else if (relay.disconnected) finish({ is: "disconnected", stream });
-      else fail(classifyMalformed("no audio at all", provider));
+      else fail(classifyMalformed("the response has no audio", provider));
     },
     onFailure: (failure) => fail(classifyFailure(failure, provider)),
   };
@@ -264,6 +269,6 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: A
 function timeoutFault(): Fault {
   return fault("upstream_timeout", {
     message:
-      "The answer took longer than this gateway allows for a request. What was sent so far is incomplete and is not charged. Ask for less at once.",
+      "The response exceeded the gateway's time limit. The part sent so far is incomplete and is not charged. Send a smaller request.",
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { headOf } from "../../../tests/support/chat.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
@@ -17,11 +18,10 @@ const ADAPTER: UpstreamAdapter = {
   streamContentType: "text/event-stream",
   keepAliveFrame: ": quiet\n\n",
   effort: undefined,
-  droppedFields: NO_DROPPED_FIELDS,
   encode: () => "",
   decodeResponse: () => undefined,
   openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-  openReplyStream: () => new PassthroughChatStream("own", false),
+  openReplyStream: () => new PassthroughChatStream(headOf("own"), false),
   decodeProblem,
 };
 

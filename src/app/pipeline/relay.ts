@@ -5,6 +5,7 @@ import { classifyMalformed } from "../../io/upstream/classify-failure.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
+import { listOmitted } from "../../language/canon/omitted-paths.ts";
 import type { ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
@@ -26,7 +27,7 @@ export function cancelCall(handle: CancelHandle): void {
 /** Wait for the usage of a finished reply whose client has disconnected. */
 const USAGE_WAIT_MS = 1000;
 /** The reason in the record of an attempt that was cut by the deadline. */
-export const TIMEOUT_REASON = "the time of the request was up";
+export const TIMEOUT_REASON = "the request deadline passed";
 
 /**
  * The client's side of a response: what it has received, whether it still reads, and how the running attempt is cancelled.
@@ -191,7 +192,7 @@ export function bufferedOutcome(
 ): AttemptOutcome {
   if (reply !== undefined && !("unusable" in reply)) return { is: "complete", reply, upstreamStatus: 200 };
   const faultCode = code === undefined ? undefined : { code, model };
-  const verdict = classifyMalformed(reply?.unusable ?? "not an answer of its dialect", provider, faultCode);
+  const verdict = classifyMalformed(reply?.unusable ?? "not a valid response of its dialect", provider, faultCode);
   return { is: "failed", verdict, upstreamStatus: 200 };
 }
 
@@ -227,6 +228,7 @@ export function addInferenceHeaders(
   }
   if (adapter !== undefined && adapter.surface !== null) headers["x-svc-upstream-surface"] = adapter.surface;
   if (adapter?.responseHeaders !== undefined) Object.assign(headers, adapter.responseHeaders);
+  if (trace.omitted.length > 0) headers["x-svc-omitted"] = listOmitted(trace.omitted).join(",");
   if (CLOSED_HEADER_SURFACES.has(trace.surface)) return;
   headers["x-svc-overhead-ms"] = String(trace.overheadMs);
   headers["x-svc-route-reason"] = routeReason(trace, plan);
@@ -246,7 +248,7 @@ function routeReason(trace: RequestTrace, plan: Plan): string {
   const served = trace.servingAttempt?.endpoint;
   const after: string[] = [];
   if (failed > 0) after.push(`${failed} failed ${failed === 1 ? "attempt" : "attempts"}`);
-  if (skipped > 0) after.push(`${skipped} passed over`);
+  if (skipped > 0) after.push(`${skipped} skipped`);
   const text =
     after.length === 0 || served === undefined
       ? plan.reason

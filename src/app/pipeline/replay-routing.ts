@@ -55,16 +55,16 @@ export function replayRecord(
 ): ReplayResult {
   const { usage, charge, model, surface } = record;
   if (!ROUTED_SURFACES.has(surface)) return notCompared(`routers do not serve ${surface}`);
-  if (record.ownKey === true) return notCompared("it was served with the workspace's own key, so it was not charged");
+  if (record.ownKey === true) return notCompared("served with the workspace's own key, so it was not charged");
   if (usage === null || charge === null || model === null)
-    return notCompared("it was not answered, so there are no token counts");
+    return notCompared("not served, so there are no token counts");
   const outline = outlineFromRecord(router, record, usage.inputTokens);
   if (typeof outline === "string") return notCompared(outline);
   try {
     const { plan } = planOutline(planning, { surface, workspace, keyId: record.keyId, outline });
     if (plan.is === "refused") return notCompared(`the router would refuse it: ${plan.fault.code}`);
     const [first] = plan.attempts;
-    if (first === undefined) return notCompared("the router has nobody for it");
+    if (first === undefined) return notCompared("the router has no endpoint for it");
     const { nanos } = chargeFor(
       usage,
       first.price,
@@ -104,10 +104,10 @@ function notCompared(reason: string): ReplayResult {
 
 function outlineFromRecord(model: string, { decision }: RequestRecord, inputTokens: number): RequestOutline | string {
   const stored = decision?.demand;
-  if (stored === undefined) return "the log does not say what it needed";
+  if (stored === undefined) return "the log does not have its requirements";
   const again = fromRequirementsRecord(stored, inputTokens);
   return again === undefined
-    ? "its preferences were too long to keep"
+    ? "its preferences were too long to store"
     : { model, requirements: again.requirements, routingHints: again.hints };
 }
 

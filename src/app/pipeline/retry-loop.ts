@@ -114,8 +114,8 @@ export class RetryLoop implements RetryProgress {
   #platformBarredReason(): string | undefined {
     const { gateway, trace } = this.deps;
     if (failedExclusiveKey(gateway, trace) !== undefined)
-      return "passed over: only your own key is to be used, and it failed";
-    return trace.holdRefusal === undefined ? undefined : "passed over: nothing could be reserved for it";
+      return "skipped: only your own key may be used, and it failed";
+    return trace.holdRefusal === undefined ? undefined : "skipped: its cost could not be held";
   }
 
   /** The plan already puts open circuits last; one that opened since lets the others go first. */

@@ -1,4 +1,5 @@
-import { envelopeOf, type Fault } from "../../contract/faults.ts";
+import { envelopeOf } from "../../contract/error-envelope.ts";
+import type { Fault } from "../../contract/faults.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -13,7 +14,7 @@ import {
 import { toFault } from "../to-fault.ts";
 import { admit } from "./admit.ts";
 import { AttemptStage } from "./attempt.ts";
-import { receivedBody, traceUndecoded } from "./decode.ts";
+import { receivedBody } from "./decode.ts";
 import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { IDEMPOTENCY_KEY_HEADER, replayIfCharged } from "./idempotent-replay.ts";
@@ -25,6 +26,7 @@ import { RequestTrace } from "./record.ts";
 import type { ServedAttempt } from "./retry-loop.ts";
 import { disconnectedRecord, SettledFault, settleComplete, settleUncharged } from "./settle.ts";
 import { settleStream, settleTakenOver } from "./settle-stream.ts";
+import { traceUndecoded } from "./trace-undecoded.ts";
 import { waitForSlot } from "./wait-for-slot.ts";
 import { withCapture } from "./with-capture.ts";
 

@@ -1,4 +1,6 @@
-import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf } from "../../contract/error-envelope.ts";
+import { type Fault, type FaultDetail, fault } from "../../contract/faults.ts";
+import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
@@ -25,7 +27,8 @@ export function settleStream(
   outcome: Exclude<EndedAttempt, { is: "complete" }>,
 ): Promise<void> {
   if (outcome.is === "relayed") return settleRelayed(request, stage, attempt, outcome);
-  if (outcome.is === "broken") return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));
+  if (outcome.is === "broken")
+    return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict, request.trace.surface));
   return settleDisconnected(request, stage, attempt, outcome);
 }
 
@@ -106,7 +109,8 @@ async function settleBroken(request: AdmittedRequest, stream: StreamedReply, pro
 
 async function endBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
   const { trace, exchange, sink, decoded } = request;
-  const lastFrames = stream.fail(envelopeOf(problem, trace.requestId));
+  const dialect = trace.surface === "messages" ? trace.surface : undefined;
+  const lastFrames = stream.fail(envelopeOf(problem, trace.requestId, dialect));
   if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
     await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
   if (lastFrames === undefined) sink.abort();
@@ -144,28 +148,44 @@ async function settleDisconnected(
 }
 
 /** The provider's own message is passed on only when it concerns the request itself. */
-function brokenStreamFault(verdict: FailureVerdict): Fault {
+function brokenStreamFault(verdict: FailureVerdict, surface: Surface): Fault {
   if (verdict.is === "stop") return verdict.fault;
-  if (verdict.is === "busy") return streamBrokeFault();
-  if (verdict.isPeerStopping === true) return verdict.finalFault;
-  return verdict.finalFault.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
+  if (verdict.is === "busy") return streamBrokeFault({});
+  const { finalFault } = verdict;
+  if (verdict.isPeerStopping === true) return finalFault;
+  if (finalFault.code === "upstream_timeout") return silentProviderFault();
+  // A failed response states it as its code; the other surfaces have one code for a stream that broke.
+  const isLimited = surface === "responses" && finalFault.code === "rate_limit_exceeded";
+  return isLimited ? limitedStreamFault(finalFault) : streamBrokeFault(finalFault);
 }
 
 function slowReaderFault(): Fault {
   return fault("upstream_timeout", {
     message:
-      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
+      "The response was read so slowly that the request deadline passed. The part sent so far is incomplete and is charged. Read faster, or send a smaller request.",
   });
 }
 
 function silentProviderFault(): Fault {
   return fault("upstream_timeout", {
-    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
+    message:
+      "The provider stopped sending before the end of the response. The part sent so far is incomplete and is not charged. Retry.",
   });
 }
 
-function streamBrokeFault(): Fault {
+function limitedStreamFault({ headers }: Fault): Fault {
+  return fault("rate_limit_exceeded", {
+    message:
+      "The provider reached its rate limit before the end of the response. The part sent so far is incomplete and is not charged. Retry shortly.",
+    headers,
+  });
+}
+
+function streamBrokeFault({ upstream, messagesType }: Pick<FaultDetail, "upstream" | "messagesType">): Fault {
   return fault("upstream_error", {
-    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
+    message:
+      "The provider's stream failed before the end of the response. The part sent so far is incomplete and is not charged. Retry.",
+    upstream,
+    messagesType,
   });
 }

@@ -72,9 +72,10 @@ export function usageContext({ decoded }: AdmittedRequest, { adapter }: AttemptS
 
 export function traceReply(
   trace: RequestTrace,
-  { upstreamId, detail }: Pick<StreamedReply, "upstreamId" | "detail">,
+  { upstreamId, detail, omitted }: Pick<StreamedReply, "upstreamId" | "detail" | "omitted">,
 ): void {
   trace.upstreamId = upstreamId;
+  if (omitted !== undefined) trace.omitted = [...trace.omitted, ...omitted];
   if (detail !== undefined) trace.detail = { ...trace.detail, ...detail };
 }
 
@@ -108,7 +109,7 @@ export async function settleCharged(
     await gateway.state.settle(trace.hold, 0n);
     throw fault("service_unavailable", {
       message:
-        "The gateway could not write the request into its journal, so it gives no answer and charges nothing. Try again shortly.",
+        "The gateway could not write its journal, so the response is withheld and nothing is charged. Try again shortly.",
       headers: { "retry-after": "5" },
       detail: { cause: String(cause) },
     });
@@ -203,7 +204,8 @@ function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): Usag
   }
   if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
   const outputTokens = tokensOfWeight(metered.outputWeight);
-  return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
+  const counts = { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, isReasoningUncounted: true } as const;
+  return { ...counts, characters, seconds, estimated: true };
 }
 
 function capCharge(charge: Charge, maxNanos: bigint): Charge {

@@ -6,9 +6,9 @@ import type { RequestTrace } from "./record.ts";
 type SkipReason = Extract<OperatorEvent, { is: "endpoint_skipped" }>["why"];
 
 export const SKIP_REASONS: Record<SkipReason, string> = {
-  full: "passed over: it has as many requests as it may have at once",
-  aside: "set aside since the plan was made: tried after the others",
-  dear: "passed over: it may cost more than was reserved",
+  full: "skipped: at its concurrency limit",
+  aside: "circuit opened since the plan was made: tried after the others",
+  dear: "skipped: it may cost more than was held",
 };
 
 type SkipDeps = { readonly gateway: Pick<GatewayDeps, "clock" | "onNotice">; readonly trace: RequestTrace };

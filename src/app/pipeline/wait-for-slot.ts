@@ -24,8 +24,8 @@ function queueFault(end: Exclude<QueueRejection, "left">, waitedMs: number, wait
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   const what =
     end === "full"
-      ? "The gateway serves as many requests as it may, and its queue is full."
-      : `The gateway serves as many requests as it may, and no place came free in ${waitedMs} ms.`;
+      ? "The gateway is at its concurrency limit, and its queue is full."
+      : `The gateway is at its concurrency limit, and no slot became free within ${waitedMs} ms.`;
   return fault("rate_limit_exceeded", {
     message: `${what} Try again in ${seconds} s.`,
     headers: { "retry-after": String(seconds) },

@@ -48,14 +48,14 @@ export async function proveDecisions(target: ProbeTarget, call: ProbeCall): Prom
   const ask: AskQuestion = (question) => probabilityOf(target, question, call, used);
   const on = await ask(ON);
   if (typeof on !== "number") return failedFinding(on.why, used);
-  if (on < YES_MIN) return failedFinding(`its answer should be yes, and it gives that ${formatProbability(on)}`, used);
+  if (on < YES_MIN) return failedFinding(`expected yes, but its probability is ${formatProbability(on)}`, used);
   const off = await ask(OFF);
   if (typeof off !== "number") return failedFinding(off.why, used);
-  if (off > NO_MAX) return failedFinding(`its answer should be no, and it gives yes ${formatProbability(off)}`, used);
-  const reason = `it gives yes ${formatProbability(on)} where that is right, and ${formatProbability(off)} where it is wrong`;
+  if (off > NO_MAX) return failedFinding(`expected no, but the probability of yes is ${formatProbability(off)}`, used);
+  const reason = `probability of yes: ${formatProbability(on)} if correct, ${formatProbability(off)} if incorrect`;
   if (target.endpoint.decisions?.images == null) return provenFinding(reason, used);
   const problem = await imageProblem(ask);
-  if (problem === undefined) return provenFinding(`${reason}; it tells pictures apart`, used);
+  if (problem === undefined) return provenFinding(`${reason}; it distinguishes images`, used);
   return provenFinding(`${reason}; ${problem}`, { ...used, withoutImages: true });
 }
 
@@ -68,7 +68,7 @@ async function imageProblem(ask: AskQuestion): Promise<string | undefined> {
   const blue = await ask(colourQuestion(BLUE_SQUARE));
   if (typeof blue !== "number") return `with a picture: ${blue.why}`;
   if (red - blue >= COLOURS_APART_MIN) return undefined;
-  return `it does not tell pictures apart: ${formatProbability(red)} for red and ${formatProbability(blue)} for blue`;
+  return `it does not distinguish images: ${formatProbability(red)} for red and ${formatProbability(blue)} for blue`;
 }
 
 function formatProbability(probability: number): string {
@@ -100,10 +100,10 @@ async function probabilityOf(
   };
   const result = await call(decisionsAdapter(decisionCall, { endpoint, model, client }));
   if (result.is === "failed") return result;
-  if (result.is === "audio") return { why: "it answered with audio" };
+  if (result.is === "audio") return { why: "it responded with audio" };
   const { usage } = result.answer;
   // Charges are never based on estimates.
-  if (usage === undefined || usage.inputTokens === 0) return { why: "it does not report what it used" };
+  if (usage === undefined || usage.inputTokens === 0) return { why: "it does not report usage" };
   used.inputTokens += usage.inputTokens;
   used.outputTokens += usage.outputTokens;
   result.answer.render(usage, undefined);

@@ -236,7 +236,7 @@ test("a call that cannot be started is reported as such", async () => {
   at.url = upstream.baseUrl;
   const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
   const proofs = await prober.prove(wanted, "operator");
-  expect(proofs).toMatchObject([{ result: "failed", reason: "it could not be reached" }]);
+  expect(proofs).toMatchObject([{ result: "failed", reason: "the endpoint is unreachable" }]);
 });
 
 test("concurrent requests for the same proof share one probe", async () => {
@@ -255,7 +255,7 @@ test("a silent endpoint times out, and a shutdown records no failure", async () 
   await upstream.arrived(1);
   await eventually(() => expect(time.set).toBe(1));
   await time.pass(ANSWER_MS);
-  expect(await late).toMatchObject([{ result: "failed", reason: "it took longer than 5 s" }]);
+  expect(await late).toMatchObject([{ result: "failed", reason: "no complete response within 5 s" }]);
   const cut = prober.prove(wanted, "operator");
   await upstream.arrived(2);
   await prober.stop();

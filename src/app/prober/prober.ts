@@ -217,7 +217,7 @@ export class Prober {
     const started = clock.monotonicMs();
     const finding = await PROBES[surface](target, call).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "prober: probe failed");
-      return failedFinding("the gateway could not ask");
+      return failedFinding("the gateway could not send the probe");
     });
     // A probe aborted by the shutdown proves nothing.
     if (signal.aborted) return undefined;

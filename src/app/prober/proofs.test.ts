@@ -56,14 +56,14 @@ describe("DEC-05 images", () => {
   test("are proven separately if the catalogue lists them: red and blue are distinguished", async () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("sees"));
     expect(found).toMatchObject({ result: "proven", inputTokens: 36, outputTokens: 4, audioMs: null });
-    expect(found.reason).toContain("it tells pictures apart");
+    expect(found.reason).toContain("it distinguishes images");
     expect(found.withoutImages).toBeUndefined();
   });
 
   test("that a server ignores are not proven", async () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("blind"));
     expect(found).toMatchObject({ result: "proven", withoutImages: true, inputTokens: 36 });
-    expect(found.reason).toContain("does not tell pictures apart");
+    expect(found.reason).toContain("does not distinguish images");
   });
 });
 

@@ -15,8 +15,8 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeC
   const { speech: support } = endpoint;
   const [format] = support === null ? [] : speechFormats(support, price);
   const [voice] = support?.voices ?? [];
-  if (support === null || format === undefined) return failedFinding("it names no format that it could be asked for");
-  if (voice === undefined) return failedFinding("it names no voice that it could be asked for");
+  if (support === null || format === undefined) return failedFinding("it lists no format to request");
+  if (voice === undefined) return failedFinding("it lists no voice to request");
   const unit = speechUnit(price);
   const meter = format === "aac" ? adtsMeter() : speechMeter(format);
   let head = Buffer.alloc(0);
@@ -26,7 +26,7 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeC
   };
   const result = await call(speechAdapter({ input: INPUT, voice, format }, { endpoint, support, unit }), onBytes);
   if (result.is === "failed") return failedFinding(result.why);
-  if (result.is === "whole") return failedFinding("it answered without audio");
+  if (result.is === "whole") return failedFinding("it responded without audio");
   const seconds = meter?.seconds() ?? 0;
   const { usage } = result.stream;
   // A provider that bills by another unit need not report tokens.
@@ -37,9 +37,9 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeC
     audioMs: Math.round(seconds * 1000),
   };
   if (head.length === 0 || !couldBeFormat(format, head))
-    return failedFinding(`what came is not audio in ${format}`, used);
+    return failedFinding(`the response is not audio in ${format}`, used);
   if (seconds < SECONDS_MIN) return failedFinding(`its audio lasts ${seconds.toFixed(2)} s`, used);
   // A price per token needs reported usage.
-  if (unit === "tokens" && usage === undefined) return failedFinding("it does not report what it used", used);
+  if (unit === "tokens" && usage === undefined) return failedFinding("it does not report usage", used);
   return provenFinding(`${seconds.toFixed(1)} s of audio in ${format}`, used);
 }

@@ -1,4 +1,5 @@
-import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf } from "../../contract/error-envelope.ts";
+import { Fault, fault } from "../../contract/faults.ts";
 import {
   type ResponseEnd,
   type ResponseEvent,
@@ -193,7 +194,7 @@ export class BackgroundJob {
     }
     const problem = this.#isCancelled ? null : (this.sink.refusal ?? faultOfFailure(failure));
     const status = problem === null ? "cancelled" : "failed";
-    const error = problem === null ? null : { code: problem.code, message: problem.message };
+    const error = problem === null ? null : failedJobError(problem);
     const response = { ...this.stored.response, status, error, output: this.#doneItems };
     if (!this.#storesEvents) return { status, response, last: [] };
     const errorEvents = problem === null ? [] : [this.#event("error", this.#errorFields(problem))];
@@ -320,19 +321,19 @@ export class BackgroundJob {
 }
 
 const SHUTDOWN_MESSAGE =
-  "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
+  "The gateway is stopping. The response is generated after its next start, unless output had already begun.";
 
 const TAKEN_OVER_MESSAGE =
-  "Another instance of the gateway has taken up this response while this one could not be heard of. Follow it again.";
+  "Another instance of the gateway took over this response while this one was unreachable. Reconnect to follow it.";
 
 export const TAKEN_OVER = fault("service_unavailable", { message: TAKEN_OVER_MESSAGE });
 
 const UNSTORED_MESSAGE =
-  "The workspace or the key has come to demand zero data retention while this response was made, so the answer was not kept.";
-const CHARGED_MESSAGE = "What was made of it is charged, as where work is cancelled.";
+  "The policy of the workspace or key has required zero data retention since this response was started, so it was not stored.";
+const CHARGED_MESSAGE = "The generated part is charged, as for a cancelled response.";
 
 const TOO_LARGE_FAULT = fault("upstream_error", {
-  message: "The answer was larger than this gateway keeps. What was made of it is not charged.",
+  message: "The response is larger than this gateway stores. It is not charged.",
 });
 
 /** Characters an event adds to the reply; without stored events only those count. */
@@ -343,7 +344,7 @@ function replyChars({ text, value: { type, delta } }: ParsedBody): number {
 
 function faultOfFailure(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;
-  return fault("internal_error", { message: "The gateway failed on this response. Try again." });
+  return fault("internal_error", { message: "The gateway failed to generate this response. Try again." });
 }
 
 /** Parsed numbers can lose digits, so the response is taken from the event's text. */
@@ -361,4 +362,8 @@ const STORED_HEADERS = [
 /** The response headers that are stored with a response. */
 export function servedByHeaders(headers: Readonly<Record<string, string>>): ServedBy {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => STORED_HEADERS.includes(name)));
+}
+
+function failedJobError({ code, message, upstream }: Fault) {
+  return upstream === undefined ? { code, message } : { code: upstream.code ?? code, message, upstream };
 }

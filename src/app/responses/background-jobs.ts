@@ -78,7 +78,7 @@ export class BackgroundJobs {
         await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
         return;
       } catch (error) {
-        warn({ err: error, requestId: id }, "responses: refused job could not be ended");
+        warn({ err: error, requestId: id }, "responses: refused job not closed");
       }
     }
   }
@@ -191,11 +191,11 @@ export class BackgroundJobs {
     const { all, workspace } = this.#deps.jobsMax;
     if (this.#jobsOf(workspaceId).length >= workspace)
       throw limitFault(
-        `This workspace has ${pluralize(workspace, "background response")} under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
+        `This workspace has ${pluralize(workspace, "background response")} in progress, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
       );
     if (this.#running.size >= all)
       throw limitFault(
-        `The gateway has ${pluralize(all, "background response")} under way, its limit (GATEWAY_BACKGROUND_MAX).`,
+        `The gateway has ${pluralize(all, "background response")} in progress, its limit (GATEWAY_BACKGROUND_MAX).`,
       );
   }
 
@@ -232,13 +232,13 @@ class JobWriter {
     if (completeness === "partial" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
     const own = { id: stored.id, run: ownRun };
     const claim = this.#retryStore(
-      "responses: claim of the end failed",
+      "responses: completion claim failed",
       () => store.claimEnd(own, run === undefined ? "not_started" : completeness),
       endWaitMs,
     );
     // A single query may block for longer than the limit.
     const end = await Promise.race([claim, sleep(endWaitMs, undefined, { ref: false })]);
-    // The store did not answer in time: a complete reply is stored unless another end is known; anything else is left to
+    // The store did not respond in time: a complete reply is stored unless another end is known; anything else is left to
     // the run that resumes the job, as after a crash.
     const isOpen = this.job.phase === "running" || this.job.phase === "taken_over";
     const shouldStore = end === undefined && completeness === "complete" && isOpen;
@@ -258,7 +258,7 @@ class JobWriter {
   /** Never rejects. */
   async #returnEnd(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
     await this.#retryStore(
-      "responses: return of the end failed",
+      "responses: completion claim not released",
       () => this.#deps.store.releaseEnd(run),
       SAVE_TIMEOUT_MS,
     );
@@ -310,7 +310,7 @@ class JobWriter {
       try {
         return await store.markAnswering(id);
       } catch (error) {
-        warn({ err: error, requestId: id }, "responses: begin mark not stored");
+        warn({ err: error, requestId: id }, "responses: start marker not stored");
         await sleep(FLUSH_EVERY_MS);
       }
     }
@@ -342,7 +342,7 @@ class JobWriter {
     const run = this.job.isComplete ? undefined : this.job.ownRun;
     const { servedBy } = this.job;
     await this.#retryStore(
-      "responses: end not stored",
+      "responses: completion not stored",
       () => store.finish({ id, workspaceId, run, status, response, events, servedBy }),
       SAVE_TIMEOUT_MS,
     );
@@ -371,14 +371,14 @@ function faultDetail(failure: unknown): object {
 
 function limitFault(sentence: string): Fault {
   return fault("rate_limit_exceeded", {
-    message: `${sentence} Wait until one of them is over, or cancel one.`,
+    message: `${sentence} Wait until one of them has finished, or cancel one.`,
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
   });
 }
 
 function storeUnavailableFault(error: unknown): Fault {
   return fault("service_unavailable", {
-    message: "The gateway cannot store the response now, and background work needs that. Try again shortly.",
+    message: "The gateway cannot store responses at the moment, which background responses require. Try again shortly.",
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
     detail: { cause: String(error) },
   });

@@ -1,4 +1,5 @@
-import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf } from "../../contract/error-envelope.ts";
+import { Fault, fault } from "../../contract/faults.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { ResponsesCall } from "./responses-context.ts";
@@ -18,10 +19,10 @@ export function codexOverflowFault(
   if (decoded?.inbound.call.stream !== true || decoded.background !== "none" || !(error instanceof Fault))
     return undefined;
   if (!String(headers["originator"] ?? "").startsWith("codex")) return undefined;
-  const { code, message, param } = error;
+  const { code, message, param, upstream } = error;
   if (code === "context_length_exceeded") return error;
   if (code !== "provider_error" || !TOO_LONG.test(message)) return undefined;
-  return fault("context_length_exceeded", { message, param });
+  return fault("context_length_exceeded", { message, param, upstream });
 }
 
 /** Sends a stream that fails at its first event. */

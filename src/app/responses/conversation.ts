@@ -25,11 +25,10 @@ export async function resolveConversation(
   const history = previousId === undefined ? [] : await loadHistory(store, workspaceId, previousId, nowMs);
   const ids = [...history, ...input].flatMap((item) => referenceOf(item) ?? []);
   if (ids.length === 0) return previousId === undefined ? input : [...history, ...input];
-  if (ids.length > REFERENCES_MAX)
-    throw tooManyReferencesFault(`more than ${REFERENCES_MAX} items are given by reference`);
+  if (ids.length > REFERENCES_MAX) throw tooManyReferencesFault(`must have at most ${REFERENCES_MAX} item references`);
   const found = await store.items(workspaceId, [...new Set(ids)], nowMs);
   if (found === undefined || referencedChars(found, ids) > REFERENCED_CHARS_MAX)
-    throw tooManyReferencesFault("the items given by reference are more than this gateway puts together");
+    throw tooManyReferencesFault("has item references that exceed the size limit of this gateway");
   const resolved = (item: JsonObject, missing: () => Fault): JsonObject => {
     const id = referenceOf(item);
     const target = id === undefined ? item : found.get(id);
@@ -54,11 +53,11 @@ async function loadHistory(
   if (chain.is === "too_long")
     throw invalidValue(
       "previous_response_id",
-      "the conversation is longer than this gateway puts together. Begin a new one with a summary of it",
+      "the conversation exceeds the size limit of this gateway. Start a new one with a summary of it",
     );
   const last = chain.links.at(-1);
   if (last?.status === "queued" || last?.status === "in_progress")
-    throw invalidValue("previous_response_id", "that response is still being made. Wait until it is completed");
+    throw invalidValue("previous_response_id", "that response is still in progress. Wait until it is completed");
   return chain.links.flatMap(({ input, response }) => [...input, ...outputItems(response)]);
 }
 
@@ -73,7 +72,7 @@ export function referenceOf(item: JsonObject): string | undefined {
 
 function previousNotFoundFault(id: string): Fault {
   return fault("previous_response_not_found", {
-    message: `There is no response with the id "${printable(id)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
+    message: `There is no stored response with the id "${printable(id)}" to continue: it or an earlier one was never stored, was deleted, or has expired. Send the conversation as input instead.`,
     param: "previous_response_id",
   });
 }

@@ -36,7 +36,7 @@ export async function listInputItems(
 
 function indexOfItem(items: readonly IdentifiedItem[], param: "after" | "before", id: string): number {
   const index = items.findIndex(([name]) => name === id);
-  if (index < 0) throw invalidValue(param, "there is no such item in this list");
+  if (index < 0) throw invalidValue(param, "must be the id of an item in this list");
   return index;
 }
 

@@ -83,8 +83,8 @@ function storageModeOf(
   refusal: StorageRefusal | undefined,
 ): Pick<ResponsesCall, "store" | "background"> {
   if (retention === "forbidden") {
-    if (store === true) throw retentionFault("store", "Send store: false, or leave it out");
-    if (background === true) throw retentionFault("background", "Leave it out, and stream the answer instead");
+    if (store === true) throw retentionFault("store", "Send store: false, or omit it");
+    if (background === true) throw retentionFault("background", "Omit it, and stream the response instead");
     return { store: false, background: "none" };
   }
   if (refusal !== undefined && background === true) throw storageFault(refusal, "background");
@@ -94,7 +94,7 @@ function storageModeOf(
   if (store === false)
     throw invalidValue(
       "background",
-      "the answer is found in the store later, so it needs store: true. Leave store out",
+      "requires store: true, because the response is retrieved from the store. Omit store",
     );
   return { store: true, background: stream === true ? "streamed" : "polled" };
 }
@@ -102,7 +102,7 @@ function storageModeOf(
 function retentionFault(param: string, advice: string): Fault {
   return invalidValue(
     param,
-    `zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
+    `zero data retention is required by the workspace, its key or "provider", so the response cannot be stored. ${advice}`,
   );
 }
 
@@ -120,7 +120,7 @@ export function storedRow(
   final: string,
 ): StoredResponse {
   const response = parsePreciseJson(final);
-  if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
+  if (!isJsonObject(response)) throw new Error("the response is not a JSON object");
   return {
     ...baseRow(context, exchange, call),
     status: responseStatusOf(response),

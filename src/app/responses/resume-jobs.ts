@@ -57,20 +57,20 @@ async function resume(context: ResponsesContext, row: UnfinishedResponse, deps: 
     context.jobs.reopen(job);
     void runAgain(context, job, exchangeOf(context, row, principal, deps.route));
   } else {
-    await endOrphaned(context, stored, { is: "failed", message: reason ?? "The request is not known any more." });
+    await endOrphaned(context, stored, { is: "failed", message: reason ?? "The request is no longer known." });
     context.warn({ requestId: row.id }, "responses: interrupted job ended as failed");
   }
 }
 
 /** The record may be in the journal of a lost instance, and clients may have received part of the output. */
 const PARTIAL_OUTPUT =
-  "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
+  "The gateway restarted while it generated this response, and part of it was already generated, so it is not run again. Send the request again; the request log shows whether anything was charged.";
 
 function refusalReason(row: UnfinishedResponse, principal: Principal | undefined): string | undefined {
   if (row.runs >= RUNS_MAX)
-    return "The gateway was restarted again while it made this response for the second time. Ask again.";
+    return "The gateway restarted again while it generated this response for the second time. Send the request again.";
   if (principal === undefined)
-    return "The gateway was restarted while it made this response, and the key that asked for it may not be used any more.";
+    return "The gateway restarted while it generated this response, and the key of the request is no longer valid.";
   return undefined;
 }
 

@@ -24,19 +24,19 @@ const FULL_RETRY_AFTER_SECONDS = 60;
 
 const ALTERNATIVES = {
   store: "send store: false",
-  background: "leave background out, with store: false",
+  background: "omit background, with store: false",
 } as const;
 
 /** Rejects a request for storage before any upstream call. */
 export function storageFault(refusal: StorageRefusal, param: keyof typeof ALTERNATIVES): Fault {
   if (refusal.is === "low_disk")
     return fault("service_unavailable", {
-      message: `Field "${param}": the gateway stores nothing more now, since its disk is almost full (GATEWAY_DISK_FREE_MIN_BYTES). Try again later, or ${ALTERNATIVES[param]}.`,
+      message: `Field "${param}": the gateway stores no more responses, because its disk is almost full (GATEWAY_DISK_FREE_MIN_BYTES). Try again later, or ${ALTERNATIVES[param]}.`,
       param,
       headers: { "retry-after": String(FULL_RETRY_AFTER_SECONDS) },
     });
   return invalidValue(
     param,
-    `the stored responses of this workspace take ${refusal.usedBytes} bytes and this answer does not fit into its ${refusal.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${ALTERNATIVES[param]}`,
+    `the stored responses of this workspace use ${refusal.usedBytes} bytes, and this response would exceed the limit of ${refusal.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${ALTERNATIVES[param]}`,
   );
 }

@@ -30,7 +30,7 @@ export function readStrictQuery<T extends z.ZodRawShape>(exchange: Exchange, sch
     if (known.includes(name)) continue;
     const param = name.slice(0, 64);
     throw fault("unsupported_parameter", {
-      message: `This list does not take "${param}". It takes ${known.length === 0 ? "no parameters" : known.join(", ")}.`,
+      message: `This list does not support the parameter "${param}". It supports ${known.length === 0 ? "no parameters" : known.join(", ")}.`,
       param,
     });
   }
@@ -63,7 +63,7 @@ export function readSelection(
     capability: allowedValues("capability", snapshot.capabilities.keys()),
     surface: surfaces === undefined ? undefined : SURFACES.filter((surface) => surfaces.has(surface)),
     level: allowedValues("level", [...LEVELS, "UNCLASSIFIED"]),
-    country: allowedValues("country", countriesOf(snapshot)),
+    country: query.country === undefined ? undefined : parseCountries(query.country, snapshot),
     words: query.q === undefined ? undefined : wordsOf(query.q),
   };
 }
@@ -114,7 +114,12 @@ export function picksOffers(selection: Selection): boolean {
 
 export function readCurrency(code: string | undefined, snapshot: CatalogueSnapshot): string | undefined {
   if (code === undefined || snapshot.currencies.has(code)) return code;
-  throw invalidValue("currency", `use one of ${[...snapshot.currencies.keys()].join(", ")}`);
+  throw invalidValue("currency", `must be one of ${[...snapshot.currencies.keys()].join(", ")}`);
+}
+
+/** ISO codes are written in either case. */
+function parseCountries(text: string, snapshot: CatalogueSnapshot): ReadonlySet<string> {
+  return parseValues("country", text.toUpperCase(), countriesOf(snapshot));
 }
 
 function countriesOf(snapshot: CatalogueSnapshot): Set<string> {
@@ -127,7 +132,7 @@ function parseValues(name: string, text: string, allowed: Iterable<string>): Rea
   const values = text.split(",").map((value) => value.trim());
   for (const value of values) {
     if (!known.has(value))
-      throw invalidValue(name, `"${value.slice(0, 64)}" is none of ${[...known].toSorted().join(", ")}`);
+      throw invalidValue(name, `must be one of ${[...known].toSorted().join(", ")}, not "${value.slice(0, 64)}"`);
   }
   return new Set(values);
 }

@@ -1,6 +1,4 @@
-import type { z } from "zod";
 import type {
-  EvidenceView,
   PublicCapability,
   PublicCreator,
   PublicCurrency,
@@ -8,34 +6,44 @@ import type {
   PublicFamily,
   PublicLevel,
   PublicModel,
-  PublicPrice,
   PublicProvider,
 } from "../../contract/schemas/catalogue.ts";
 import {
   type Capability,
+  type CatalogueSnapshot,
   type Creator,
   type Currency,
+  type DialectId,
   type Endpoint,
-  type Evidence,
   type Family,
-  type Price,
   type Provider,
   priceAt,
 } from "../../domain/catalogue/catalogue.ts";
-import { isoDay, isStale, LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
+import { weakestEvidence } from "../../domain/catalogue/level-criteria.ts";
+import { LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
+import type { Availability, WorkspaceAvailability } from "../../domain/routing/availability.ts";
 import { knownCountries } from "../../domain/routing/policy.ts";
 import { LEVELS, type LevelState } from "../../domain/tenancy/policy.ts";
 import { formatDecimal } from "../../kit/money.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { type PriceContext, priceView } from "./price-view.ts";
 
-export type ViewContext = PriceContext & { readonly nowMs: number };
+export type ViewContext = PriceContext & {
+  readonly nowMs: number;
+  /** Undefined for anonymous callers, who see catalogue facts only and not which providers are connected. */
+  readonly availability?: WorkspaceAvailability | undefined;
+};
 
-/** Shows catalogue facts only, never which providers are connected. */
+function availabilityView(availability: Availability | undefined) {
+  if (availability === undefined) return {};
+  return { available: availability === null, unavailable: availability };
+}
+
 export function modelView({ model, endpoints }: Offer, context: ViewContext): PublicModel {
   const lowest = cheapest(endpoints, context.snapshot, context.nowMs);
   return {
     id: model.id,
+    ...availabilityView(context.availability?.ofModel(model, endpoints)),
     slug: model.id,
     name: model.name,
     creator: model.creator,
@@ -51,7 +59,6 @@ export function modelView({ model, endpoints }: Offer, context: ViewContext): Pu
     capabilities: [...model.capabilities],
     embedding_dimensions: model.embeddingDimensions,
     quality: qualityView(model.quality),
-    benchmarks: model.benchmarks.map((row) => ({ ...row })),
     levels: levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level)),
     countries: unique(endpoints.flatMap(({ sovereignty }) => knownCountries(sovereignty))),
     providers: unique(endpoints.map(({ provider }) => provider)),
@@ -59,8 +66,6 @@ export function modelView({ model, endpoints }: Offer, context: ViewContext): Pu
     endpoint_count: endpoints.length,
     endpoints: endpoints.map((endpoint) => endpointView(endpoint, context)),
     sandbox: model.sandbox,
-    note: model.note,
-    sources: [...(model.sources ?? [])],
   };
 }
 
@@ -73,9 +78,9 @@ function qualityView(quality: Offer["model"]["quality"]): PublicModel["quality"]
 export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEndpoint {
   const { sovereignty, limits, features, status } = endpoint;
   const price = priceAt(endpoint, context.nowMs);
-  const today = isoDay(context.nowMs);
   return {
     id: endpoint.id,
+    ...availabilityView(context.availability?.ofEndpoint(endpoint)),
     model: endpoint.model,
     provider: endpoint.provider,
     region: endpoint.region,
@@ -91,8 +96,7 @@ export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEn
     location_committed: sovereignty.locationCommitted ?? null,
     zero_data_retention: sovereignty.zeroDataRetention,
     trains_on_data: sovereignty.trainsOnData,
-    evidence: sovereignty.evidence === null ? [] : [evidenceView(sovereignty.evidence, context.nowMs)],
-    dialects: [...endpoint.dialects],
+    dialects: endpoint.dialects.map((dialect) => DIALECT_NAMES[dialect]),
     responses_api: endpoint.responsesApi,
     context_tokens: limits.contextTokens,
     max_input_tokens: limits.maxInputTokens,
@@ -108,28 +112,19 @@ export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEn
       prompt_caching: features.promptCaching,
       logprobs: features.logprobs,
     },
-    price: price === undefined ? null : publicPrice(price, context),
-    upcoming_prices: endpoint.prices
-      .filter(({ from }) => from !== null && from > today)
-      .map((row) => publicPrice(row, context)),
+    price: price === undefined ? null : priceView(price, context),
     sandbox: endpoint.sandbox,
-    note: endpoint.note,
   };
 }
 
-function publicPrice(price: Price, context: ViewContext): z.infer<typeof PublicPrice> {
-  const { source } = price;
-  return { ...priceView(price, context), source: source == null ? null : { ...source } };
-}
+const DIALECT_NAMES = {
+  D1: "chat_completions",
+  D2: "messages",
+  D3: "generate_content",
+  D4: "converse",
+} as const satisfies Record<DialectId, string>;
 
-type EvidenceFields = Pick<Evidence, "url" | "kind" | "read"> & { readonly claim?: string };
-
-/** Staleness depends on the current day. */
-function evidenceView({ claim, url, kind, read }: EvidenceFields, nowMs: number): z.infer<typeof EvidenceView> {
-  return { claim: claim ?? null, url, kind, read, stale: isStale(read, nowMs) };
-}
-
-export function providerView(provider: Provider, endpoints: readonly Endpoint[], nowMs: number): PublicProvider {
+export function providerView(provider: Provider, endpoints: readonly Endpoint[]): PublicProvider {
   return {
     slug: provider.slug,
     name: provider.name,
@@ -160,13 +155,10 @@ export function providerView(provider: Provider, endpoints: readonly Endpoint[],
       level_reason: region.levelReason,
       level_if_ch_accepted: region.levelIfChAccepted ?? null,
       level_primary_evidence_only: region.levelPrimaryEvidenceOnly ?? null,
-      note: region.note,
     })),
-    evidence: provider.evidence.map((entry) => evidenceView(entry, nowMs)),
     model_count: new Set(endpoints.map(({ model }) => model)).size,
     endpoint_count: endpoints.length,
     sandbox: provider.sandbox,
-    notes: provider.notes,
   };
 }
 
@@ -204,15 +196,37 @@ export function currencyView({ code, name, symbol, decimals, perEur, rateDate, r
   };
 }
 
-export function levelViews(endpoints: readonly Endpoint[]): PublicLevel[] {
-  return LEVEL_MEANINGS.map(({ level, name, meaning, needs }) => ({
-    level,
-    name,
-    meaning,
-    needs,
-    rank: level === "UNCLASSIFIED" ? null : LEVELS.indexOf(level),
-    endpoint_count: endpoints.filter(({ sovereignty }) => sovereignty.level === level).length,
-  }));
+export function levelViews(endpoints: readonly Endpoint[], snapshot: CatalogueSnapshot): PublicLevel[] {
+  return LEVEL_MEANINGS.map(({ level, name, meaning, needs }) => {
+    const own = endpoints.filter(({ sovereignty }) => sovereignty.level === level);
+    return {
+      level,
+      name,
+      meaning,
+      needs,
+      rank: level === "UNCLASSIFIED" ? null : LEVELS.indexOf(level),
+      endpoint_count: own.length,
+      evidence: evidenceCounts(own, snapshot),
+    };
+  });
+}
+
+function evidenceCounts(endpoints: readonly Endpoint[], { providers }: CatalogueSnapshot): PublicLevel["evidence"] {
+  const weakest = endpoints.flatMap((endpoint) => {
+    const provider = providers.get(endpoint.provider);
+    return (provider && weakestEvidence(endpoint, provider)) ?? [];
+  });
+  const count = (wanted: string) => weakest.filter(({ status }) => status === wanted).length;
+  return {
+    verified: count("verified"),
+    claimed: count("claimed"),
+    doubtful: count("doubtful"),
+    read:
+      weakest
+        .map(({ read }) => read)
+        .toSorted()
+        .at(-1) ?? null,
+  };
 }
 
 export function capabilityView(

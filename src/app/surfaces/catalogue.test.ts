@@ -122,6 +122,15 @@ describe("paging", () => {
 });
 
 describe("filters", () => {
+  test("PUB-01 countries are matched in either case", async () => {
+    const upper = await list("country=FR,DE&limit=1000");
+    expect(upper.body.data.length).toBeGreaterThan(5);
+    expect((await list("country=fr,de&limit=1000")).body.data).toEqual(upper.body.data);
+    expect(await refusal(handlers, { id: "listPublicModels", query: "country=xx" })).toMatchObject({
+      param: "country",
+    });
+  });
+
   test("endpoint filters must all match one endpoint, and only matching endpoints are shown", async () => {
     const { body } = await list("provider=scaleway,mistral&level=L3&country=FR&surface=chat&limit=1000");
     expect(body.data.length).toBeGreaterThan(5);
@@ -175,7 +184,7 @@ describe("filters", () => {
     async (name) => {
       const found = await refusal(handlers, { id: "listPublicModels", query: `${name}=unknown-value` });
       expect(found).toMatchObject({ code: "invalid_value", param: name });
-      expect(found.message).toMatch(/is none of \S+/);
+      expect(found.message).toMatch(/must be one of \S+/);
     },
   );
 
@@ -194,7 +203,7 @@ describe("filters", () => {
   test("every documented family, country and modality matches something", async () => {
     for (const name of ["family", "country", "modality"]) {
       const { message } = await refusal(handlers, { id: "listPublicModels", query: `${name}=unknown-value` });
-      const values = /is none of (.+)$/.exec(message.replace(/\.$/, ""))?.[1]?.split(", ") ?? [];
+      const values = /must be one of (.+), not "/.exec(message)?.[1]?.split(", ") ?? [];
       expect(values.length).toBeGreaterThan(0);
       for (const value of values)
         expect([name, value, (await list(`${name}=${value}`)).body.data]).not.toEqual([name, value, []]);
@@ -316,11 +325,13 @@ describe("prices", () => {
       });
     const [before, after] = [await at("2026-11-15T23:59:59Z"), await at("2026-11-16T00:00:00Z")];
     expect(before.body.endpoints[0]).toMatchObject({
-      price: { input_per_1m_tokens: "1" },
-      upcoming_prices: [{ from: "2026-11-16" }],
+      price: { input_per_1m_tokens: "1", since: null },
+      price_history: [{ input_per_1m_tokens: "1" }],
+      upcoming_prices: [{ from: "2026-11-16", since: "2026-11-16" }],
     });
     expect(after.body.endpoints[0]).toMatchObject({
       price: { input_per_1m_tokens: "2", from: "2026-11-16" },
+      price_history: [{ since: "2026-11-16" }, { input_per_1m_tokens: "1", since: null }],
       upcoming_prices: [],
     });
     expect(after.headers["etag"]).not.toBe(before.headers["etag"]);
@@ -353,19 +364,59 @@ describe("what is shown", () => {
     );
   });
 
+  test("PUB-03 each requirement of a level is met or not, with the statement behind it", async () => {
+    const criteria = async (slug: string, endpoint = 0) =>
+      (await ask(handlers, { id: "getPublicProvider", params: { slug } })).body.endpoints[endpoint].criteria;
+    expect(await criteria("scaleway")).toMatchObject([
+      { criterion: "location", level: "L1", met: "yes", evidence: { status: "verified", subject: "location" } },
+      { criterion: "operator", level: "L2", met: "yes", evidence: { status: "verified" } },
+      { criterion: "certification", level: "L2", met: "yes", evidence: { status: "verified" } },
+      { criterion: "ownership", level: "L3", met: "yes", evidence: { status: "claimed", missing: expect.any(String) } },
+      { criterion: "infrastructure", level: "L3", met: "yes", evidence: { status: "verified" } },
+    ]);
+    expect(await criteria("openai")).toMatchObject([
+      { criterion: "location", met: "no" },
+      { criterion: "operator", met: "no", fact: expect.stringContaining("(US)"), evidence: null },
+      { criterion: "certification", met: "yes" },
+      { criterion: "ownership", met: "no" },
+      { criterion: "infrastructure", met: "no" },
+    ]);
+  });
+
+  test("PUB-03 lists leave out evidence, price history and descriptions; single records have them", async () => {
+    const [row] = (await list("q=mistral small")).body.data;
+    expect(Object.keys(row)).not.toEqual(expect.arrayContaining(["description"]));
+    for (const name of ["evidence", "criteria", "price_history"]) expect(row.endpoints[0]).not.toHaveProperty(name);
+    const one = (await ask(handlers, { id: "getPublicModel", params: { slug: row.id } })).body;
+    expect(one.description).toMatch(/^Open-weights chat .*model by Mistral AI\. Reads .* tokens\.$/);
+    expect(one.endpoints[0].price_history[0]).toMatchObject({
+      since: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
+      evidence: { status: expect.any(String), url: expect.stringMatching(/^https:/) },
+    });
+  });
+
+  test("PUB-03 levels count endpoints by their weakest evidence", async () => {
+    const rows = (await ask(handlers, { id: "listPublicSovereigntyLevels" })).body.data;
+    const l3 = rows.find(({ level }: { level: string }) => level === "L3");
+    const { verified, claimed, doubtful, read } = l3.evidence;
+    expect(verified + claimed + doubtful).toBeLessThanOrEqual(l3.endpoint_count);
+    expect(claimed).toBeGreaterThan(0);
+    expect(read).toBe("2026-11-15");
+  });
+
   test("staleness of evidence depends on the current day", async () => {
     const later = catalogueHandlers({ snapshot: () => snapshot, nowMs: () => Date.parse("2027-05-15T00:00:00Z") });
     const staleness = async (who: Record<string, Handler>) =>
       (await ask(who, { id: "getPublicProvider", params: { slug: "scaleway" } })).body;
     const [now, then] = [await staleness(handlers), await staleness(later)];
     expect(now.evidence[0].stale).toBe(false);
-    expect(now.endpoints[0].evidence[0]).toMatchObject({
+    expect(now.endpoints[0].criteria[0].evidence).toMatchObject({
       stale: false,
       claim: expect.any(String),
       url: expect.any(String),
     });
     expect(then.evidence[0].stale).toBe(true);
-    expect(then.endpoints[0].evidence[0].stale).toBe(true);
+    expect(then.endpoints[0].criteria[0].evidence.stale).toBe(true);
   });
 
   test("304 has no body and accepts every form of the ETag", async () => {

@@ -26,7 +26,8 @@ export function pageOf<T>(
 
 function indexAfter<T>(items: readonly T[], idOf: (item: T) => string, id: string): number {
   const index = items.findIndex((item) => idOf(item) === id);
-  if (index < 0) throw invalidValue("cursor", "its record has left the catalogue: start again without a cursor");
+  if (index < 0)
+    throw invalidValue("cursor", "is outdated, because its record left the catalogue: start again without a cursor");
   return index + 1;
 }
 
@@ -47,5 +48,5 @@ function writeCursor(list: string, id: string): string {
 function readCursor(cursor: string, list: string): string {
   const [digest, ...id] = Buffer.from(cursor, "base64url").toString("utf8").split(".");
   if (digest === listDigest(list) && id.length > 0) return id.join(".");
-  throw invalidValue("cursor", "send `next` of the page before, with the same path, filters and order");
+  throw invalidValue("cursor", "must be `next` of the previous page, with the same path, filters and order");
 }

@@ -113,20 +113,30 @@ function missingImageCapability(
   if (images.length === 0) return undefined;
   if (decisions.images === null)
     return {
-      reason: "takes no images",
+      reason: "does not support images",
       param: ask.inputField ?? "images",
       fault: fault("image_input_not_supported", {
-        message: `No endpoint of ${endpoint.model} takes images with decisions. Leave them out, or choose a model with svc_decision_images.`,
+        message: `No endpoint of ${endpoint.model} supports images with decisions. Remove them, or use a model with svc_decision_images.`,
         param: ask.inputField ?? "images",
       }),
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return limitExceeded(ask.inputField ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
+    return limitExceeded(
+      ask.inputField ?? "images",
+      `supports at most ${pluralize(imagesMax, "image")}`,
+      endpoint,
+      imagesMax,
+    );
   const large = images.findIndex((image) => (imageTiles(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
-  return limitExceeded(ask.inputField ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
+  return limitExceeded(
+    ask.inputField ?? `images.${large}`,
+    `supports images of at most about ${pixels} pixels`,
+    endpoint,
+    pixels,
+  );
 }
 
 function missingQuestionCapability(
@@ -136,7 +146,12 @@ function missingQuestionCapability(
 ): MissingCapability | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
-    return limitExceeded("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
+    return limitExceeded(
+      "questions",
+      `supports at most ${pluralize(questionsMax, "question")}`,
+      endpoint,
+      questionsMax,
+    );
   const readable =
     endpoint.decisionsInterface === "logprobs" ? readableLimits(logprobsFactsFor(endpoint, decisions)) : UNBOUNDED;
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);
@@ -144,11 +159,11 @@ function missingQuestionCapability(
   for (const question of ask.questions) {
     const param = criteriaPath(question);
     if (question.type === "choice" && question.options.length > options)
-      return limitExceeded(param, `takes at most ${options} options`, endpoint);
+      return limitExceeded(param, `supports at most ${options} options`, endpoint, options);
     if (question.type === "score" && question.levels.length > levels)
-      return limitExceeded(param, `takes at most ${levels} levels`, endpoint);
+      return limitExceeded(param, `supports at most ${levels} levels`, endpoint, levels);
     if (endpoint.decisionsInterface === "sglang" && !hasPlainNames(question))
-      return limitExceeded(param, "takes option names that differ by more than their case, on one line each", endpoint);
+      return limitExceeded(param, "requires option names on one line that differ by more than case", endpoint);
   }
   return undefined;
 }
@@ -169,22 +184,33 @@ function contextOverflow(
 ): MissingCapability | undefined {
   const bodyMaxBytes = endpoint.decisions?.bodyMaxBytes;
   if (bodyMaxBytes != null && encodedBytes(ask) > bodyMaxBytes)
-    return limitExceeded(ask.inputField ?? "state", `reads at most ${bodyMaxBytes} bytes`, endpoint);
+    return limitExceeded(
+      ask.inputField ?? "state",
+      `supports bodies of at most ${bodyMaxBytes} bytes`,
+      endpoint,
+      bodyMaxBytes,
+    );
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const tokens = tokensPerRequest(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
-  const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
+  const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or use a model with a longer context.`;
   return {
-    reason: `takes at most ${context} tokens of context, the request has about ${tokens}`,
+    reason: `supports at most ${context} tokens of context, the request has about ${tokens}`,
     param: ask.inputField ?? "state",
+    limit: context,
     fault: fault("context_length_exceeded", { message, param: ask.inputField ?? "state" }),
   };
 }
 
 /** `reason` is logged, so it must not contain question names; those are only in `param`. */
-function limitExceeded(param: string, reason: string, { model }: Endpoint): MissingCapability {
-  const message = `${model} ${reason}. Send less, or choose another model.`;
-  return { reason, param, fault: fault("invalid_value", { message, param }) };
+function limitExceeded(param: string, reason: string, { model }: Endpoint, limit?: number): MissingCapability {
+  const message = `${model} ${reason}. Send less, or use another model.`;
+  return {
+    reason,
+    param,
+    ...(limit === undefined ? {} : { limit }),
+    fault: fault("invalid_value", { message, param }),
+  };
 }
 
 /** Tokens per upstream request: one request for all questions, or one per question. */

@@ -1,4 +1,4 @@
-import { type Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
+import { Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
 import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -12,18 +12,21 @@ import { type Handler, principalOf } from "../exchange.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { DecodedRequest } from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
-import { decodeWith, parseJson } from "../request-input.ts";
+import { BODY_LIMITS, decodeWith, parseJson } from "../request-input.ts";
 import { DecisionInferenceRequest } from "./decision-request.ts";
 import { missingInterfaceFault } from "./missing-interface.ts";
 
 /** POST /decisions, in the gateway's own and in OpenAI's shape. */
 export function decisionsHandlers(gateway: GatewayDeps): Record<string, Handler> {
-  const surface = (decode: (body: ParsedBody, workspace: Workspace) => DecodedDecision) =>
+  const surface = (decode: (body: ParsedBody, workspace: Workspace) => DecodedDecision, limits = BODY_LIMITS) =>
     inferenceHandler(gateway, "decisions", (bytes, exchange) =>
-      decodedRequest(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
+      decodedRequest(gateway, decode(parseJson(bytes, limits), principalOf(exchange).workspace)),
     );
-  return { createDecision: surface(decodeNative), createOpenaiDecision: surface(decodeOpenai) };
+  return { createDecision: surface(decodeNative, NATIVE_LIMITS), createOpenaiDecision: surface(decodeOpenai) };
 }
+
+/** Names of questions are data. */
+const NATIVE_LIMITS = { ...BODY_LIMITS, protoKeys: { depth: 2, member: "questions" } };
 
 type DecodedDecision = { readonly call: DecisionCall; readonly renderer: DecisionRenderer };
 
@@ -34,9 +37,35 @@ function decodeNative(body: ParsedBody, { currency }: Workspace): DecodedDecisio
   requireKnownFields(value["questions"]);
   // `state` is free-form: it skips validation and keeps the exact digits of its numbers.
   const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
-  const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
+  const request = decodeNamed(isJsonObject(state) ? { ...value, state: {} } : value);
   const call = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
   return { call, renderer: decisionRenderer(currency) };
+}
+
+const PROTO = "__proto__";
+
+/** The validator drops a key `__proto__`, so it sees that question under another name, which no other one has. */
+function decodeNamed(value: JsonObject): DecisionRequest {
+  const { questions } = value;
+  if (!isJsonObject(questions) || !Object.hasOwn(questions, PROTO)) return decodeWith(DecisionRequest, value);
+  let standIn = `${PROTO}_`;
+  while (Object.hasOwn(questions, standIn)) standIn += "_";
+  try {
+    const request = decodeWith(DecisionRequest, { ...value, questions: withKey(questions, PROTO, standIn) });
+    return { ...request, questions: withKey(request.questions, standIn, PROTO) };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const original = (text: string) => text.replaceAll(`questions.${standIn}`, `questions.${PROTO}`);
+    const { message, param } = error;
+    throw error.reworded({ message: original(message), param: param === undefined ? param : original(param) });
+  }
+}
+
+/** The same members in the same order, in an object without a prototype. */
+function withKey<Value>(members: Readonly<Record<string, Value>>, key: string, other: string): Record<string, Value> {
+  const renamed: Record<string, Value> = Object.create(null);
+  for (const [name, value] of Object.entries(members)) renamed[name === key ? other : name] = value;
+  return renamed;
 }
 
 function decodeOpenai(body: ParsedBody): DecodedDecision {
@@ -65,7 +94,7 @@ function sizeFault(questions: unknown): Fault | undefined {
     const param = `questions.${key}.criteria`;
     if (type === "noul") return unknownFieldFault(param);
     const what = Array.isArray(criteria) ? "levels" : "options";
-    return invalidValue(param.slice(0, 200), `may have ${CRITERIA_MAX} ${what} at most`);
+    return invalidValue(param.slice(0, 200), `must have at most ${CRITERIA_MAX} ${what}`);
   }
   return undefined;
 }
@@ -86,9 +115,9 @@ type Members = Pick<ParsedBody, "text" | "members">;
 function membersOf(text: string, members: ParsedBody["members"], name: string): Members | undefined {
   const span = members.get(name);
   if (span === undefined || text[span.valueStart] !== "{") return undefined;
-  const parsed = parseJsonText(text.slice(span.valueStart, span.valueEnd));
+  const parsed = parseJsonText(text.slice(span.valueStart, span.valueEnd), { ...BODY_LIMITS, protoKeys: { depth: 1 } });
   if (!("problem" in parsed)) return parsed;
-  const message = `The body is not one well-formed JSON object: a name in "${name.slice(0, 64)}" is given twice.`;
+  const message = `The body is not a valid JSON object: a name in "${name.slice(0, 64)}" occurs twice.`;
   throw fault("invalid_json", { message });
 }
 
@@ -107,9 +136,9 @@ function requireKnownFields(questions: unknown): void {
 const unknownFieldFault = (name: string) => unknownField(name.slice(0, 200));
 
 function decodedRequest({ catalogue }: GatewayDeps, { call, renderer }: DecodedDecision): DecodedRequest {
-  const unserved = () =>
+  const unserved = (modelId: string) =>
     missingInterfaceFault(catalogue.snapshot, {
-      modelId: call.model,
+      modelId,
       has: ({ decisionsInterface }) => decisionsInterface !== null,
       code: "decisions_not_supported",
       what: "decisions",

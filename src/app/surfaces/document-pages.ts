@@ -1,12 +1,10 @@
 import { hash } from "node:crypto";
-
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 13V7a6 6 0 0 1 12 0v6h-3V7a3 3 0 0 0-6 0v6z' fill='%232b6cb0'/%3E%3C/svg%3E";
+import { CODE_FONT, ICON, MARK, TEXT_FONT } from "../brand.ts";
 
 const START_STYLE = `
-:root { color-scheme: light dark; --ink: #1a202c; --soft: #566075; --paper: #fbfbfd; --line: #dfe3ea; --card: #fff; --mark: #2b6cb0; }
+:root { color-scheme: light dark; --ink: #1a202c; --soft: #566075; --paper: #fbfbfd; --line: #dfe3ea; --card: #fff; --mark: #0b5f7c; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ef; --soft: #9aa4b8; --paper: #12151c; --line: #2a303c; --card: #1a1f29; --mark: #7fb3e8; }
+  :root { --ink: #e6e9ef; --soft: #9aa4b8; --paper: #0e1316; --line: #2a303c; --card: #1a1f29; --mark: #5cc1dd; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 system-ui, sans-serif; }
@@ -24,8 +22,17 @@ li a:hover, li a:focus-visible { border-color: var(--mark); }
 li small { display: block; color: var(--soft); font-weight: 400; }
 `;
 
-const DOCS_STYLE =
-  "body { margin: 0; } noscript { display: block; padding: 2rem; font: 16px/1.6 system-ui, sans-serif; }";
+/** Colours are those of the API reference, which switches its own theme. */
+const DOCS_STYLE = `
+body { margin: 0; --scalar-custom-header-height: 3.25rem; }
+noscript { display: block; padding: 2rem; font: 16px/1.6 ${TEXT_FONT}; }
+.top { position: sticky; top: 0; z-index: 100; display: flex; align-items: center; gap: 1.1rem; height: 3.25rem; padding: 0 1.25rem; box-sizing: border-box; overflow-x: auto; white-space: nowrap; background: var(--scalar-background-1, Canvas); color: var(--scalar-color-1, CanvasText); border-bottom: 1px solid var(--scalar-border-color, #8884); font: 14px/1.5 ${TEXT_FONT}; }
+.top a { color: inherit; text-decoration: none; }
+.top a:hover { text-decoration: underline; }
+.top .brand { display: inline-flex; align-items: center; gap: .6rem; font-weight: 600; margin-right: auto; }
+.top .back { padding: .2rem .75rem; border: 1px solid currentColor; border-radius: 5px; }
+@media (max-width: 40rem) { .top { gap: .9rem; padding: 0 .75rem; font-size: 13px; } .top .brand { display: none; } .top .back { margin-left: auto; } }
+`;
 
 /** Loads nothing from other hosts; "Try it" calls the gateway that served the page. */
 export const DOCS_SCRIPT = `const shared = {
@@ -39,7 +46,7 @@ export const DOCS_SCRIPT = `const shared = {
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   documentDownloadType: "json",
   modelsSectionLabel: "Schemas",
-  customCss: ":root { --scalar-font: system-ui, sans-serif; --scalar-font-code: ui-monospace, Menlo, Consolas, monospace; }",
+  customCss: ':root { --scalar-font: ${TEXT_FONT}; --scalar-font-code: ${CODE_FONT}; }',
 };
 const source = (title, slug, base, preferredSecurityScheme) => ({
   title,
@@ -69,10 +76,10 @@ export function startPage(publicUrl: string): HtmlPage {
 </head>
 <body>
 <main>
-<h1>Inference Gateway</h1>
-<p>One base address for many models and providers. Every answer says who served it, where, and what it cost.</p>
+<h1>${MARK} Inference Gateway</h1>
+<p>One base URL for many models and providers. Every response states what served it, where, and at what cost.</p>
 <dl>
-<dt>Base address</dt><dd><code>${base}</code></dd>
+<dt>Base URL</dt><dd><code>${base}</code></dd>
 <dt>Key</dt><dd><code>Authorization: Bearer sk_svc_…</code></dd>
 </dl>
 <pre><code>curl ${base}/chat/completions \\
@@ -80,9 +87,10 @@ export function startPage(publicUrl: string): HtmlPage {
   -H "Content-Type: application/json" \\
   -d '{"model":"auto","messages":[{"role":"user","content":"Hello!"}]}'</code></pre>
 <ul>
-<li><a href="/docs">API reference<small>Every endpoint, to read and to try</small></a></li>
-<li><a href="/v1/public/models">Model catalogue<small>JSON, no key needed</small></a></li>
-<li><a href="/docs/api/spec">OpenAPI 3.1<small>The reference for programs</small></a></li>
+<li><a href="/docs/guides">Guides<small>First request, APIs, operation</small></a></li>
+<li><a href="/docs">API reference<small>Every endpoint, with examples</small></a></li>
+<li><a href="/v1/public/models">Model catalogue<small>JSON, no key required</small></a></li>
+<li><a href="/docs/api/spec">OpenAPI 3.1<small>Machine-readable reference</small></a></li>
 <li><a href="/llms.txt">llms.txt<small>The API as one short text</small></a></li>
 </ul>
 </main>
@@ -92,7 +100,8 @@ export function startPage(publicUrl: string): HtmlPage {
   return { html, contentSecurityPolicy: policy([`style-src '${digest(START_STYLE)}'`, "img-src data:"]) };
 }
 
-export function docsPage(scripts: readonly string[]): HtmlPage {
+/** `fonts`: declarations of the fonts. */
+export function docsPage(scripts: readonly string[], fonts: string): HtmlPage {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -100,10 +109,17 @@ export function docsPage(scripts: readonly string[]): HtmlPage {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Inference Gateway API</title>
 <link rel="icon" href="${ICON}">
-<style>${DOCS_STYLE}</style>
+<style>${fonts}${DOCS_STYLE}</style>
 </head>
 <body>
-<noscript>This page needs JavaScript. The same reference as a file: <a href="/docs/api/spec">OpenAPI 3.1</a>, <a href="/llms.txt">llms.txt</a>.</noscript>
+<noscript>This page needs JavaScript. The same reference as a file: <a href="/docs/api/spec">OpenAPI 3.1</a>, <a href="/llms.txt">llms.txt</a>. The <a href="/docs/guides">guides</a> work without it.</noscript>
+<header class="top">
+<a class="brand" href="/docs/guides">${MARK} Inference Gateway Docs</a>
+<a href="/docs/guides">Guides</a>
+<a href="/docs">API</a>
+<a href="/docs?api=manage">Management API</a>
+<a class="back" href="/">Back to portal</a>
+</header>
 <div id="reference"></div>
 ${scripts.map((file) => `<script src="/docs/assets/${file}"></script>`).join("\n")}
 </body>

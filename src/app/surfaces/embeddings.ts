@@ -51,12 +51,12 @@ async function inputsOf(input: unknown, tokens: GatewayDeps["tokenCounter"]): Pr
   const words = await tokens.decode(lists);
   if (words.is === "busy")
     throw fault("service_unavailable", {
-      message: "Token numbers cannot be read right now. Send texts, or try again shortly.",
+      message: "Token ids cannot be decoded at the moment. Send strings, or try again shortly.",
       headers: { "retry-after": "2" },
     });
   if (words.is === "unknown") {
     const param = shape === "one" ? "input" : `input.${words.list}`;
-    throw invalidValue(param, `${words.token} is no token of cl100k_base. Send texts instead`);
+    throw invalidValue(param, `must have token ids of cl100k_base: ${words.token} is not one. Send strings instead`);
   }
   return { is: "tokens", lists, texts: words.texts };
 }
@@ -97,7 +97,7 @@ class EmbeddingInferenceRequest implements InferenceRequest {
 
   adapterFor({ endpoint, model }: Attempt): EndpointAdapter {
     const { embeddings: support } = endpoint;
-    if (support === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
+    if (support === null) throw new Error(`${endpoint.id} has no embeddings interface`);
     return { adapter: embeddingsAdapter({ call: this.#ask, endpoint, model, support }), reasoning: undefined };
   }
 
@@ -118,7 +118,7 @@ function missingEmbeddingCapability(
   // The model's own dimension needs no parameter.
   const isUsual = dimensions === undefined || dimensions === model.embeddingDimensions;
   if (!isUsual && endpoint.embeddings?.dimensions !== true)
-    return { reason: "gives vectors of one length only", param: "dimensions" };
+    return { reason: "supports one vector length only", param: "dimensions" };
   const { limits } = endpoint;
   const maxTokens = limits.maxInputTokens ?? limits.contextTokens ?? model.contextTokens;
   if (maxTokens === null) return undefined;
@@ -129,7 +129,7 @@ function missingEmbeddingCapability(
 /** Some providers silently truncate an overlong input, so its vector would represent a different text. */
 function inputTooLong(at: number, maxTokens: number, { model, inputTokens }: EmbeddingCall): MissingCapability {
   const param = inputTokens.length === 1 ? "input" : `input.${at}`;
-  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at most ${maxTokens} in one input. Cut it into shorter ones.`;
-  const reason = `reads at most ${maxTokens} tokens in one input`;
-  return { reason, param, fault: fault("context_length_exceeded", { message, param }) };
+  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, but ${model} supports at most ${maxTokens} per input. Split it.`;
+  const reason = `supports at most ${maxTokens} tokens per input`;
+  return { reason, param, limit: maxTokens, fault: fault("context_length_exceeded", { message, param }) };
 }

@@ -1,3 +1,4 @@
+import { matchesEtag } from "../../kit/etag.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Exchange, HttpResponse } from "../exchange.ts";
 
@@ -17,11 +18,4 @@ export function respondTagged(
   if (matchesEtag(headers["if-none-match"], tag)) return { status: 304, headers: tagged };
   const { headers: own, ...body } = build();
   return { status: 200, headers: { ...own, ...tagged }, ...body };
-}
-
-/** Weak comparison (RFC 9110): a proxy may have weakened the ETag. */
-function matchesEtag(sent: string | undefined, tag: string): boolean {
-  if (sent === undefined) return false;
-  if (sent.trim() === "*") return true;
-  return sent.split(",").some((one) => one.trim().replace(/^W\//, "") === tag);
 }

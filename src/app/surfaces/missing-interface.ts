@@ -19,7 +19,7 @@ export function missingInterfaceFault(
     if (providers.has(endpoint.provider) && has(endpoint)) return undefined;
   const listed = [...providers].slice(0, PROVIDERS_LISTED_MAX).join(", ");
   const subject = listed === "" ? `No provider of ${modelId}` : `None of the providers of ${modelId} (${listed})`;
-  const message = `${subject} has an interface for ${what}. GET /v1/models lists models that serve it.`;
+  const message = `${subject} has a ${what} interface. GET /v1/models lists models that do.`;
   return fault(code, { message, param: "model" });
 }
 

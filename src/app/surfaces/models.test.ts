@@ -91,7 +91,7 @@ describe("the list of models", () => {
   });
 
   test("MOD-02 one body serves OpenAI, Anthropic and Codex clients", async () => {
-    const { body, ids } = await listed({});
+    const { body, ids } = await listed({ query: "client_version=0.166.0" });
     expect(ModelList.parse(body)).toEqual(body);
     expect(body.object).toBe("list");
     for (const model of body.data)
@@ -111,7 +111,7 @@ describe("the list of models", () => {
   });
 
   test("MOD-02 tells coding agents the context window, reasoning, images and parallel tool calls", async () => {
-    const { body } = await listed({});
+    const { body } = await listed({ query: "client_version=0.166.0" });
     const agent = (slug: string) => body.models.find((model: AgentModel) => model.slug === slug);
     const gpt = body.data.find(({ id }: { id: string }) => id === "openai/gpt-5");
     expect(agent("openai/gpt-5")).toMatchObject({

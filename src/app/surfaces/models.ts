@@ -9,10 +9,14 @@ import type {
   Model,
   ProviderConnections,
 } from "../../domain/catalogue/catalogue.ts";
+import { findModelIds } from "../../domain/catalogue/model-names.ts";
 import { limitToProven, type ProofLookup } from "../../domain/catalogue/proofs.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
+import { supportsNeed } from "../../domain/routing/need-support.ts";
+import { ambiguousModelFault } from "../../domain/routing/plan-refusal.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
+import { type Policy, policyOfKey } from "../../domain/tenancy/policy.ts";
+import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse, principalOf } from "../exchange.ts";
 import { printable } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
@@ -45,7 +49,10 @@ export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
 }
 
 /** The list depends on the key, so shared caches must not store it. */
-const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key, Origin" };
+const CACHE = {
+  "cache-control": "private, no-cache",
+  vary: "Authorization, X-Api-Key, Origin, Originator, User-Agent",
+};
 
 function jsonWithEtag(exchange: Exchange, body: unknown): HttpResponse {
   const text = JSON.stringify(body);
@@ -57,7 +64,7 @@ function jsonWithEtag(exchange: Exchange, body: unknown): HttpResponse {
 
 function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
   const { workspace, key } = principalOf(exchange);
-  const policy = tightenPolicy(workspace.policy, key.policy);
+  const policy = policyOfKey(workspace.policy, key);
   const context = contextOf(deps, workspace);
   const { snapshot, nowMs } = context;
   const { limit, cursor, after_id, before_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
@@ -81,14 +88,26 @@ function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
   return {
     object: "list",
     data: shown.map(({ object }) => object),
-    models: shown
-      .filter(({ offer }) => servesSurface(offer.model.surfaces, "responses"))
-      .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
+    ...(isCodingAgent(exchange)
+      ? {
+          models: shown
+            .filter(({ offer }) => servesSurface(offer.model.surfaces, "responses"))
+            .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
+        }
+      : {}),
     next,
     has_more: hasMore,
     first_id: data[0]?.model.id ?? null,
     last_id: data.at(-1)?.model.id ?? null,
   };
+}
+
+const CODING_AGENT = /^codex/i;
+
+/** Their array is half of the list, so other clients do not get it. */
+function isCodingAgent({ headers, query }: Pick<Exchange, "headers" | "query">): boolean {
+  const names = [headers["originator"], headers["user-agent"]];
+  return query.has("client_version") || names.some((name) => CODING_AGENT.test(String(name ?? "")));
 }
 
 type ModelPage = Page<Offer> & { readonly hasMore: boolean };
@@ -106,15 +125,15 @@ function pageBefore(
   limit: number | undefined,
   otherCursor: string | undefined,
 ): ModelPage {
-  if (otherCursor !== undefined) throw invalidValue("before_id", "send it without after_id and without cursor");
+  if (otherCursor !== undefined) throw invalidValue("before_id", "must not be combined with after_id or cursor");
   const before = offers.slice(0, indexOfModel(offers, "before_id", id));
   const data = limit === undefined ? before : before.slice(-limit);
   return { data, next: null, hasMore: data.length < before.length };
 }
 
 const CURSOR_HINTS = {
-  after_id: "send `last_id` of the page before",
-  before_id: "send `first_id` of the page after",
+  after_id: "must be `last_id` of the previous page",
+  before_id: "must be `first_id` of the next page",
 } as const;
 
 function indexOfModel(offers: readonly Offer[], param: keyof typeof CURSOR_HINTS, id: string): number {
@@ -160,14 +179,22 @@ function callableEndpoints(
 
 function getModel(deps: ModelDeps, exchange: Exchange) {
   const { workspace, key } = principalOf(exchange);
-  const policy = tightenPolicy(workspace.policy, key.policy);
+  const policy = policyOfKey(workspace.policy, key);
   const context = contextOf(deps, workspace);
   const id = exchange.params["id"] ?? "";
-  const model = context.snapshot.models.get(id);
+  const ids = findModelIds(id, context.snapshot);
+  if (ids.length > 1)
+    throw ambiguousModelFault(
+      printable(id, 128),
+      ids.filter((one) => deps.permits(one, policy)),
+    );
+  const model = context.snapshot.models.get(ids[0] ?? id);
   if (model === undefined)
-    throw modelNotFoundFault(`There is no model "${printable(id, 128)}". GET /v1/models lists the models of this key.`);
+    throw modelNotFoundFault(
+      `There is no model "${printable(id, 128)}". GET /v1/models lists the models that this key can use.`,
+    );
   if (callableEndpoints(model, deps, context).length === 0)
-    throw modelNotFoundFault(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
+    throw modelNotFoundFault(`The model ${model.id} is in the catalogue, but no connected provider serves it.`);
   if (!deps.permits(model.id, policy))
     throw fault("model_not_permitted", {
       message: `The policy of this key or its workspace does not allow the model ${model.id}. An admin can add it to the allowed models.`,
@@ -193,7 +220,11 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
     if (surface !== undefined) return surface !== null && surfaces.includes(surface);
     const needs = FEATURES_OF.get(slug) ?? [];
     // An endpoint that declares nothing has the model's capabilities.
-    return endpoints.some(({ features }) => needs.every((feature) => features[feature] !== false));
+    return endpoints.some(
+      (endpoint) =>
+        needs.every((feature) => endpoint.features[feature] !== false) &&
+        (ACCEPTS.get(slug)?.(endpoint, model) ?? true),
+    );
   });
   return { model: { ...model, surfaces, capabilities }, endpoints };
 }
@@ -205,6 +236,12 @@ const SURFACE_OF: ReadonlyMap<string, Surface | null> = new Map([
   ["reranking", null],
   ["speech", "speech"],
   ["transcription", "transcriptions"],
+]);
+
+/** Capabilities that the endpoint's dialect or interface decides too, as for a request. */
+const ACCEPTS: ReadonlyMap<string, (endpoint: Endpoint, model: Model) => boolean> = new Map([
+  ["logprobs", (endpoint) => DIALECT_SUPPORT.chat.takesParameter(endpoint, "logprobs", { needs: [] })],
+  ["reasoning_control", (endpoint, model) => supportsNeed(endpoint, model, "reasoning_control")],
 ]);
 
 /** Endpoint features that each capability needs. */

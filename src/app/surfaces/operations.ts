@@ -23,7 +23,7 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
     connectNode: buffered(async () => {
       throw fault("upgrade_required", {
         message:
-          "Nodes connect here over WebSocket: run `gateway node connect` on the machine beside the local server.",
+          "This is the WebSocket endpoint of nodes: run `gateway node connect` on the machine of the local model server.",
         headers: { connection: "close, upgrade", upgrade: "websocket" },
       });
     }),
@@ -31,7 +31,7 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
       if (!isLocal(exchange) && !deps.isOperator(exchange.headers.authorization)) {
         throw fault("invalid_admin_token", {
           message:
-            "Metrics are shown on the machine itself, or with the operator token as `Authorization: Bearer <token>`.",
+            "Metrics are available on the same machine, or with the operator token as `Authorization: Bearer <token>`.",
         });
       }
       const { contentType, body } = await deps.metricsText();

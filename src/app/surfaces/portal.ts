@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fault } from "../../contract/faults.ts";
+import { negotiateEncoding } from "../../kit/content-encoding.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
-import { type Encoding, encodingFor, respondWithEtag } from "./static-content.ts";
+import { readEncoded, respondWithEtag } from "./static-content.ts";
 
 export type PortalDeps = {
   /** Build output of the portal; empty when it was not built. */
@@ -12,7 +12,7 @@ export type PortalDeps = {
   readonly publicUrl: string;
 };
 
-const PAGE_HEADERS = {
+export const PAGE_HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": [
     "default-src 'none'",
@@ -68,38 +68,25 @@ async function asset(folder: string, { params, headers }: Pick<Exchange, "params
   const contentType = CONTENT_TYPES[path.extname(name)];
   // The folder is flat: names with a slash or a leading dot are rejected.
   if (contentType === undefined || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name)) throw noSuchFileFault();
-  const file = path.join(folder, "assets", name);
-  const wanted = encodingFor(headers["accept-encoding"]);
-  const compressed = wanted === "identity" ? undefined : await readIfExists(`${file}${SUFFIXES[wanted]}`);
-  const bytes = compressed ?? (await readIfExists(file));
-  if (bytes === undefined) throw noSuchFileFault();
+  const encoding = negotiateEncoding(headers["accept-encoding"]);
+  const content = await readEncoded(path.join(folder, "assets", name), encoding);
+  if (content === undefined) throw noSuchFileFault();
   return {
     status: 200,
     headers: {
       "content-type": contentType,
       "cache-control": "public, max-age=31536000, immutable",
-      vary: "accept-encoding",
       "x-content-type-options": "nosniff",
       "cross-origin-resource-policy": "same-origin",
-      ...(compressed === undefined ? {} : { "content-encoding": wanted }),
+      ...content.headers,
     },
-    bytes,
+    bytes: content.bytes,
   };
-}
-
-const SUFFIXES: Readonly<Record<Exclude<Encoding, "identity">, string>> = { br: ".br", gzip: ".gz" };
-
-async function readIfExists(file: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(file);
-  } catch {
-    return undefined;
-  }
 }
 
 function noSuchFileFault() {
   return fault("not_found", {
-    message: "There is no such file: load the page again, the portal may have been updated.",
+    message: "There is no file at this path. Reload the page: the portal may have been updated.",
   });
 }
 

@@ -27,7 +27,7 @@ export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
 function requireAnyScope({ key: { scopes } }: Principal): void {
   if (scopes !== null && scopes.length === 0)
     throw fault("insufficient_scope", {
-      message: "This key has no scope at all. Use another key, or let an admin add one.",
+      message: "This key has no scopes. Use another key, or ask an admin to add one.",
     });
 }
 
@@ -41,7 +41,7 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
   const record = isVisibleTo(principal, known) ? known : await findAfterIngest(deps, id);
   if (!isVisibleTo(principal, record))
     throw fault("not_found", {
-      message: `There is no finished request with the id "${printable(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
+      message: `There is no finished request with the id "${printable(id)}". Use the X-Svc-Request-Id of a completed response.`,
       param: "id",
     });
   return record;
@@ -50,7 +50,7 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
 async function findAfterIngest(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
   await requireIngested(
     deps,
-    "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
+    "The request log is behind, so the outcome of this request is still unknown. Try again shortly.",
   );
   return deps.log.find(id);
 }

@@ -10,8 +10,6 @@ export type SpeechRequirements = {
   readonly ask: SpeechCall;
   readonly characters: number;
   readonly nowMs: number;
-  /** The callable endpoints of a model. */
-  readonly callable: (modelId: string) => readonly { readonly endpoint: Endpoint }[];
 };
 
 /** A speech endpoint with the formats it serves at its current price. */
@@ -29,31 +27,23 @@ export function speechEndpointOf(endpoint: Endpoint, nowMs: number): SpeechEndpo
   return { endpoint, facts, formats: speechFormats(facts, price) };
 }
 
-/** The first missing capability, with the fault for the case that no endpoint of the model has it. */
+/** The first missing capability. */
 export function missingSpeechCapability(
   endpoint: Endpoint,
   requirements: SpeechRequirements,
 ): MissingCapability | undefined {
-  const { nowMs, callable } = requirements;
-  const candidate = speechEndpointOf(endpoint, nowMs);
-  if (candidate === undefined) return { reason: "does not speak", param: "model" };
+  const candidate = speechEndpointOf(endpoint, requirements.nowMs);
+  if (candidate === undefined) return { reason: "has no speech interface", param: "model" };
   const failed = CAPABILITY_CHECKS.find(({ takes }) => !takes(candidate, requirements));
-  if (failed === undefined) return undefined;
-  const siblings = callable(endpoint.model).flatMap((one) => speechEndpointOf(one.endpoint, nowMs) ?? []);
-  const fault = refusal(endpoint.model, siblings, requirements);
-  return {
-    reason: failed.reason(candidate, requirements),
-    param: failed.param,
-    ...(fault === undefined ? {} : { fault }),
-  };
+  return failed && { reason: failed.reason(candidate, requirements), param: failed.param };
 }
 
-/** Reports the check that excludes the last endpoint, not the first endpoint's own problem. */
-function refusal(
-  model: string,
-  candidates: readonly SpeechEndpoint[],
-  requirements: SpeechRequirements,
-): Fault | undefined {
+/** Reports the check that excludes the last of the endpoints, not the first endpoint's own problem. */
+export function unfitSpeechFault(endpoints: readonly Endpoint[], requirements: SpeechRequirements): Fault | undefined {
+  const candidates = endpoints.flatMap((endpoint) => speechEndpointOf(endpoint, requirements.nowMs) ?? []);
+  const [first] = candidates;
+  if (first === undefined) return undefined;
+  const { model } = first.endpoint;
   let remaining = candidates;
   for (const { takes, fault } of CAPABILITY_CHECKS) {
     const passing = remaining.filter((candidate) => takes(candidate, requirements));
@@ -65,7 +55,7 @@ function refusal(
 
 type FailedCheck = {
   readonly model: string;
-  /** All speech endpoints of the model, and those that passed the earlier checks. */
+  /** The speech endpoints of the model that policy allows, and those that passed the earlier checks. */
   readonly candidates: readonly SpeechEndpoint[];
   readonly remaining: readonly SpeechEndpoint[];
   readonly requirements: SpeechRequirements;
@@ -81,12 +71,12 @@ type CapabilityCheck = {
 const FORMAT_CHECK: CapabilityCheck = {
   param: "response_format",
   takes: ({ formats }, { ask }) => formats.includes(ask.format),
-  reason: (_candidate, { ask }) => `does not serve ${ask.format}`,
+  reason: (_candidate, { ask }) => `does not support the format ${ask.format}`,
   fault({ model, candidates, requirements: { ask } }) {
     const served = AUDIO_FORMATS.filter((format) => candidates.some(({ formats }) => formats.includes(format)));
-    const defaultNote = ask.format === "mp3" ? " (which is meant where no response_format is sent)" : "";
+    const defaultNote = ask.format === "mp3" ? " (the default response_format)" : "";
     return fault("speech_format_not_supported", {
-      message: `No endpoint of ${model} serves the format ${ask.format}${defaultNote}. Formats that work: ${served.join(", ")}.`,
+      message: `No endpoint of ${model} supports the format ${ask.format}${defaultNote}. Supported formats: ${served.join(", ")}.`,
       param: "response_format",
     });
   },
@@ -96,12 +86,14 @@ function settingCheck(setting: "speed" | "instructions"): CapabilityCheck {
   return {
     param: setting,
     takes: ({ facts }, { ask }) => ask[setting] === undefined || facts[setting],
-    reason: () => `does not take ${setting}`,
+    reason: () => `does not support ${setting}`,
     fault({ model, candidates, requirements: { ask } }) {
       const existsElsewhere = candidates.some(({ facts }) => facts[setting]);
-      const subject = existsElsewhere ? `No endpoint of ${model} that serves ${ask.format}` : `No endpoint of ${model}`;
+      const subject = existsElsewhere
+        ? `No endpoint of ${model} with the format ${ask.format}`
+        : `No endpoint of ${model}`;
       return fault("unsupported_parameter", {
-        message: `${subject} takes ${setting}. Leave it out or choose another model.`,
+        message: `${subject} supports ${setting}. Omit it, or use another model.`,
         param: setting,
       });
     },
@@ -111,11 +103,12 @@ function settingCheck(setting: "speed" | "instructions"): CapabilityCheck {
 const LENGTH_CHECK: CapabilityCheck = {
   param: "input",
   takes: ({ facts }, { characters }) => characters <= (facts.maxInputChars ?? Number.POSITIVE_INFINITY),
-  reason: ({ facts }, { characters }) => `takes at most ${facts.maxInputChars} characters, the text has ${characters}`,
+  reason: ({ facts }, { characters }) =>
+    `supports at most ${facts.maxInputChars} characters, the text has ${characters}`,
   fault({ model, remaining, requirements: { characters } }) {
     const limit = Math.max(...remaining.map(({ facts }) => facts.maxInputChars ?? 0));
     return fault("speech_input_too_long", {
-      message: `The text has ${characters} characters, and ${model} takes at most ${limit}. Send it in parts.`,
+      message: `The text has ${characters} characters, but ${model} supports at most ${limit}. Send it in parts.`,
       param: "input",
     });
   },

@@ -2,7 +2,6 @@ import { fault } from "../../contract/faults.ts";
 import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech-price.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
-import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { estimateInputTokens, speechAdapter } from "../../io/upstream/speech-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import {
@@ -12,7 +11,7 @@ import {
   maxSpeechSeconds,
   type SpeechCall,
 } from "../../language/speech/call.ts";
-import { type Handler, principalOf } from "../exchange.ts";
+import type { Handler } from "../exchange.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type {
   DecodedRequest,
@@ -22,21 +21,18 @@ import type {
   UsageBound,
 } from "../pipeline/inference-request.ts";
 import { inferenceHandler } from "../pipeline/run.ts";
-import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { missingInterfaceFault } from "./missing-interface.ts";
-import { missingSpeechCapability, type SpeechRequirements } from "./speech-capability.ts";
+import { missingSpeechCapability, type SpeechRequirements, unfitSpeechFault } from "./speech-capability.ts";
 
 /** POST /audio/speech. */
 export function speechHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
-    createSpeech: inferenceHandler(gateway, "speech", (bytes, exchange) =>
-      decodeSpeech(bytes, gateway, principalOf(exchange).workspace),
-    ),
+    createSpeech: inferenceHandler(gateway, "speech", (bytes) => decodeSpeech(bytes, gateway)),
   };
 }
 
-function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Workspace): DecodedRequest {
+function decodeSpeech(bytes: Buffer, gateway: GatewayDeps): DecodedRequest {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, rejectSse(value));
   const ask: SpeechCall = {
@@ -47,10 +43,7 @@ function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Wor
     instructions: request.instructions ?? undefined,
   };
   const { clock, catalogue } = gateway;
-  const nowMs = clock.nowMs();
-  const callable = (modelId: string) =>
-    reachabilityFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
-  const speech = { ask, characters: countCodePoints(ask.input), nowMs, callable };
+  const speech = { ask, characters: countCodePoints(ask.input), nowMs: clock.nowMs() };
   return { request: new SpeechInferenceRequest(request.model, speech, catalogue) };
 }
 
@@ -61,7 +54,7 @@ function rejectSse(value: unknown): unknown {
   const unknown = Object.keys(value).find((name) => !Object.hasOwn(SpeechRequest.shape, name));
   if (unknown !== undefined) return value;
   throw fault("unsupported_parameter", {
-    message: 'Field "stream_format": "sse" is not served here: the answer is always audio bytes. Leave it out.',
+    message: 'Field "stream_format": "sse" is not supported, because the response is always audio bytes. Omit it.',
     param: "stream_format",
   });
 }
@@ -91,9 +84,10 @@ class SpeechInferenceRequest implements InferenceRequest {
         maxOutputTokens: 0,
         billedUnits: { characters, seconds, audioOutputTokens: seconds * AUDIO_TOKENS_PER_SECOND },
         checkFit: (endpoint) => missingSpeechCapability(endpoint, speech),
-        unservedFault: () =>
+        unfitFault: (endpoints) => unfitSpeechFault(endpoints, speech),
+        unservedFault: (modelId) =>
           missingInterfaceFault(catalogue.snapshot, {
-            modelId: model,
+            modelId,
             has: ({ speech }) => speech !== null,
             code: "speech_not_supported",
             what: "speech",
@@ -115,7 +109,7 @@ class SpeechInferenceRequest implements InferenceRequest {
 
   adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
     const { speech: support } = endpoint;
-    if (support === null) throw new Error(`${endpoint.id} has no interface for speech`);
+    if (support === null) throw new Error(`${endpoint.id} has no speech interface`);
     return { adapter: speechAdapter(this.#ask, { endpoint, support, unit: speechUnit(price) }), reasoning: undefined };
   }
 

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { ContentEncoding } from "../../kit/content-encoding.ts";
+import { matchesEtag } from "../../kit/etag.ts";
 import type { Exchange, HttpResponse } from "../exchange.ts";
-
-export type Encoding = "br" | "gzip" | "identity";
 
 /** Returns 304 when the client has the same content. */
 export function respondWithEtag(
@@ -10,16 +11,29 @@ export function respondWithEtag(
   body: string,
 ): HttpResponse {
   const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
-  const isCurrent = headers["if-none-match"]?.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
   const responseHeaders = { ...contentHeaders, etag, "cache-control": "no-cache" };
-  return isCurrent ? { status: 304, headers: responseHeaders } : { status: 200, headers: responseHeaders, bytes: body };
+  return matchesEtag(headers["if-none-match"], etag)
+    ? { status: 304, headers: responseHeaders }
+    : { status: 200, headers: responseHeaders, bytes: body };
 }
 
-export function encodingFor(accepted: string | string[] | undefined): Encoding {
-  const names = String(accepted ?? "")
-    .split(",")
-    .filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one))
-    .map((one) => one.split(";")[0]?.trim());
-  if (names.includes("br")) return "br";
-  return names.includes("gzip") ? "gzip" : "identity";
+const SUFFIXES: Readonly<Record<Exclude<ContentEncoding, "identity">, string>> = { br: ".br", gzip: ".gz" };
+
+export type EncodedFile = { readonly bytes: Buffer; readonly headers: Readonly<Record<string, string>> };
+
+/** A file of the build, in the encoding if the build has compressed it. Undefined: it does not exist. */
+export async function readEncoded(file: string, wanted: ContentEncoding): Promise<EncodedFile | undefined> {
+  const compressed = wanted === "identity" ? undefined : await readIfExists(`${file}${SUFFIXES[wanted]}`);
+  const bytes = compressed ?? (await readIfExists(file));
+  if (bytes === undefined) return undefined;
+  const encoding = compressed === undefined ? {} : { "content-encoding": wanted };
+  return { bytes, headers: { vary: "accept-encoding", ...encoding } };
+}
+
+async function readIfExists(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch {
+    return undefined;
+  }
 }

@@ -24,7 +24,8 @@ export function storedResponseHandlers(context: ResponsesContext): Record<string
       const stored = await find(context, exchange);
       if (stored.background === "none")
         throw fault("invalid_value", {
-          message: "Only a response made with background: true can be cancelled; this one was answered as it was made.",
+          message:
+            "Only a response created with background: true can be cancelled. This one was returned synchronously.",
           param: "response_id",
         });
       await cancelResponse(context, principalOf(exchange), stored);
@@ -50,7 +51,7 @@ async function retrieve(context: ResponsesContext, exchange: Exchange, sink: Res
     return;
   }
   if (stored.background !== "streamed")
-    throw invalidValue("stream", "only a response made with background: true and stream: true can be followed");
+    throw invalidValue("stream", "requires a response created with background: true and stream: true");
   const after = query.starting_after ?? -1;
   const job = context.jobs.find(stored.workspaceId, stored.id);
   if (job !== undefined) await followJob(context, job, sink, after, headers);

@@ -37,15 +37,15 @@ export function parseFormFields(fields: Fields): Record<string, unknown> {
     if (isList(base, key)) {
       if (value !== "") lists.set(base, [...(lists.get(base) ?? []), value]);
     } else if (key === undefined && base !== "") {
-      if (singles.has(base)) throw invalidValue(base, "it is given twice");
+      if (singles.has(base)) throw invalidValue(base, "is sent twice");
       singles.set(base, value === "" ? undefined : parseValue(base, value));
     } else if (key !== undefined && key !== "" && OBJECTS.has(base)) {
       const members = objects.get(base) ?? [];
-      if (members.some(([known]) => known === key)) throw invalidValue(name, "it is given twice");
+      if (members.some(([known]) => known === key)) throw invalidValue(name, "is sent twice");
       objects.set(base, [...members, [key, parseValue(key, value)]]);
     } else throw unknownField(name.slice(0, 200));
   }
-  for (const base of objects.keys()) if (singles.has(base)) throw invalidValue(base, "it is given twice");
+  for (const base of objects.keys()) if (singles.has(base)) throw invalidValue(base, "is sent twice");
   return Object.fromEntries<unknown>([
     ...singles,
     ...lists,

@@ -68,7 +68,7 @@ function formFingerprint({ fields, file }: UploadedForm): Buffer {
 function decodeTranscription({ fields, file }: UploadedForm): DecodedRequest {
   const values = parseFormFields(fields);
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
-  if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
+  if (file === undefined || file.bytes === 0) throw invalidValue("file", "is empty");
   const ask = transcriptionAsk(request);
   return { request: new TranscriptionInferenceRequest(ask, file) };
 }
@@ -78,10 +78,10 @@ function transcriptionAsk(request: TranscriptionRequest): TranscriptionCall {
   const isStreaming = request.stream ?? false;
   const granularities = [...new Set(request.timestamp_granularities ?? [])];
   if (granularities.length > 0 && format !== "verbose_json")
-    throw invalidValue("timestamp_granularities", "it needs response_format verbose_json");
+    throw invalidValue("timestamp_granularities", "needs response_format verbose_json");
   if (isStreaming && format !== "json" && format !== "text")
-    throw invalidValue("stream", `there are no events for response_format ${format}: use json or text`);
-  if (request.include != null && format !== "json") throw invalidValue("include", "it needs response_format json");
+    throw invalidValue("stream", `has no events for response_format ${format}: use json or text`);
+  if (request.include != null && format !== "json") throw invalidValue("include", "needs response_format json");
   const parameters = Object.fromEntries(
     TRANSCRIPTION_PARAMETERS.flatMap((name): [TranscriptionParameter, FormValue][] => {
       const value = formValueOf(request[name]);
@@ -142,7 +142,7 @@ class TranscriptionInferenceRequest implements InferenceRequest {
 
   adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
     const { transcriptions: facts } = endpoint;
-    if (facts === null) throw new Error(`${endpoint.id} has no interface for transcriptions`);
+    if (facts === null) throw new Error(`${endpoint.id} has no transcription interface`);
     const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
     const adapter = transcriptionsAdapter({ call: this.#ask, file: this.#file, billedBy }, endpoint, facts);
     return { adapter, reasoning: undefined };
@@ -158,18 +158,21 @@ function missingTranscriptionCapability(
   ask: TranscriptionCall,
   file: UploadedFile,
 ): MissingCapability | undefined {
-  if (facts === null) return { reason: "has no interface for transcripts", param: "model" };
+  if (facts === null) return { reason: "has no transcription interface", param: "model" };
   if (needsSegments(ask) && !facts.segments)
-    return { reason: `gives no times of segments, which ${ask.format} is made from`, param: "response_format" };
-  if (needsWords(ask) && !facts.words) return { reason: "gives no times of words", param: "timestamp_granularities" };
-  if (ask.isStreaming && !facts.stream)
-    return { reason: "does not send transcripts while it makes them", param: "stream" };
+    return { reason: `does not return segment timestamps, which ${ask.format} requires`, param: "response_format" };
+  if (needsWords(ask) && !facts.words)
+    return { reason: "does not return word timestamps", param: "timestamp_granularities" };
+  if (ask.isStreaming && !facts.stream) return { reason: "does not stream transcripts", param: "stream" };
   const sent = TRANSCRIPTION_PARAMETERS.filter((name) => ask.parameters[name] !== undefined);
   const unsupported = sent.find((name) => !facts.parameters.includes(name));
-  if (unsupported !== undefined) return { reason: `does not take the parameter ${unsupported}`, param: unsupported };
+  if (unsupported !== undefined) return { reason: `does not support the parameter ${unsupported}`, param: unsupported };
   const excluded = timestampConflict(facts, ask);
   if (excluded !== undefined)
-    return { reason: `does not take ${excluded} together with the times that ${ask.format} needs`, param: excluded };
+    return {
+      reason: `does not support ${excluded} together with the timestamps that ${ask.format} requires`,
+      param: excluded,
+    };
   if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return fileTooLarge(facts.maxBytes, ask.model);
   const isBySecond = prices.some(({ perMinuteAudio }) => perMinuteAudio !== null);
   // A stream reports the duration in its last event, which a disconnecting client would never pay for.
@@ -178,20 +181,22 @@ function missingTranscriptionCapability(
 }
 
 function fileTooLarge(maxBytes: number, model: string): MissingCapability {
-  const message = `The file is larger than the ${maxBytes} bytes that ${model} takes. Cut it, or send it in a denser format.`;
+  const message = `The file is larger than the ${maxBytes} bytes that ${model} supports. Split it, or use a more compact format.`;
   return {
-    reason: `takes files of at most ${maxBytes} bytes`,
+    reason: `supports files of at most ${maxBytes} bytes`,
     param: "file",
+    limit: maxBytes,
     fault: fault("request_too_large", { message, param: "file" }),
   };
 }
 
 /** Billed by the second, while neither the gateway nor the provider reports the duration in time. */
 function unmeasuredDuration({ isStreaming }: TranscriptionCall): MissingCapability {
-  const alternative = isStreaming ? ". Or send it without stream" : "";
-  const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${alternative}`;
+  const alternative = isStreaming ? ", or send it without stream" : "";
+  const problem = `The duration of this file could not be measured, but it would be billed per second. Send it as mp3, flac or ogg, as wav with PCM samples, as m4a or mp4 with AAC, or as webm with Opus${alternative}`;
   return {
-    reason: "is billed by the second and does not say in time how many there were, and the file could not be measured",
+    reason:
+      "is billed per second and does not report the duration in time, and the duration of the file could not be measured",
     param: "file",
     fault: invalidValue("file", problem),
   };

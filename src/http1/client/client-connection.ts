@@ -9,6 +9,7 @@ import type {
   RequestHandle,
   ResponseBodyHandler,
   ResponseHandler,
+  ResponseTimeouts,
   SerializedHead,
   StreamedBody,
 } from "./contract.ts";
@@ -31,15 +32,17 @@ const ABORTED = new Error("aborted by the gateway");
 export class HttpExchange implements RequestHandle {
   readonly head: SerializedHead;
   readonly body: HttpBody | undefined;
+  readonly timeouts: ResponseTimeouts | undefined;
   readonly #handler: ResponseHandler;
   #owner: ExchangeOwner | undefined;
   #bodyHandler: ResponseBodyHandler | undefined;
   #isSent = false;
   #isDone = false;
 
-  constructor(head: SerializedHead, body: HttpBody | undefined, handler: ResponseHandler) {
+  constructor(head: SerializedHead, body: HttpBody | undefined, handler: ResponseHandler, timeouts?: ResponseTimeouts) {
     this.head = head;
     this.body = body;
+    this.timeouts = timeouts;
     this.#handler = handler;
   }
 
@@ -289,8 +292,9 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
   }
 
   get #timeoutMs(): number {
-    const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = this.#owner.limits;
-    if (this.#stage === "connecting") return connectTimeoutMs;
+    const { limits } = this.#owner;
+    if (this.#stage === "connecting") return limits.connectTimeoutMs;
+    const { firstByteTimeoutMs, idleTimeoutMs } = this.#exchange?.timeouts ?? limits;
     return this.#exchange?.hasResponse === true ? idleTimeoutMs : firstByteTimeoutMs;
   }
 

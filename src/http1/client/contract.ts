@@ -23,7 +23,12 @@ export type HttpRequest = {
   readonly method?: "GET" | "POST";
   /** The workspace whose credential the request carries, if not the operator's: owners never share connections. */
   readonly owner?: string | undefined;
+  /** Of this response, instead of the client's own. */
+  readonly timeouts?: ResponseTimeouts | undefined;
 };
+
+/** Limits for the wait before a response and for the gaps inside it. */
+export type ResponseTimeouts = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
 
 /**
  * Receives the body of a response. "pause" stops reading from the server until `resume`; bytes that TLS had already
@@ -51,10 +56,8 @@ export type HttpClient = {
   close(): Promise<void>;
 };
 
-export type ConnectionLimits = {
+export type ConnectionLimits = ResponseTimeouts & {
   readonly connectTimeoutMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly idleTimeoutMs: number;
   readonly headBytesMax: number;
 };
 
@@ -64,12 +67,10 @@ export type SerializedHead = {
   readonly isAscii: boolean;
 };
 
-export type HttpClientLimits = {
+export type HttpClientLimits = ResponseTimeouts & {
   /** Per origin and owner. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly idleTimeoutMs: number;
 };
 
 export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { captureTimers } from "../../../tests/support/captured-timers.ts";
 import { type Script, startUpstream, type Upstream, unusedPort } from "../../../tests/support/upstream.ts";
 import type { HttpClient, HttpClientLimits, HttpRequest, RequestFailure, ResponseBodyHandler } from "./contract.ts";
 import { createHttpClient } from "./http-client.ts";
@@ -254,7 +255,8 @@ describe("failures", () => {
 
 describe("a paused handler", () => {
   test("CHAT-08 gets no events until it resumes, not even the end, and does not time out", async () => {
-    const { upstream, client } = await startScene({ idleTimeoutMs: 100, firstByteTimeoutMs: 5_000 });
+    const timers = captureTimers();
+    const { upstream, client } = await startScene();
     upstream.next({ json: { a: 1 } });
     const events: string[] = [];
     const pauseAtFirstChunk = Promise.withResolvers<void>();
@@ -275,8 +277,10 @@ describe("a paused handler", () => {
       }),
     });
     await pauseAtFirstChunk.promise;
-    // Longer than the idle timeout.
-    await sleep(400);
+    expect(await upstream.requests[0]?.over).toBe("whole");
+    await nextTurn();
+    // The first check only notes that something was received before.
+    for (let check = 0; check < 3; check += 1) timers.fire(LIMITS.idleTimeoutMs * 2);
     expect(events).toEqual(['{"a":1}']);
     call.resume();
     await over.promise;

@@ -94,7 +94,7 @@ type RequestTarget = { readonly pool: OriginPool; readonly host: string; readonl
 
 /** Sends one request on a pool that the caller opens and closes. */
 export function sendOnPool(target: RequestTarget, request: HttpRequest, handler: ResponseHandler): RequestHandle {
-  const { method = "POST", headers } = request;
+  const { method = "POST", headers, timeouts } = request;
   const { pool, host, path } = target;
   const body = method === "GET" ? undefined : request.body;
   try {
@@ -105,7 +105,7 @@ export function sendOnPool(target: RequestTarget, request: HttpRequest, handler:
       headers,
       bodyBytes: body === undefined ? undefined : byteLengthOf(body),
     });
-    const exchange = new HttpExchange(head, body, handler);
+    const exchange = new HttpExchange(head, body, handler, timeouts);
     pool.send(exchange);
     return exchange;
   } catch (error) {

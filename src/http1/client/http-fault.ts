@@ -26,7 +26,7 @@ export type HttpFaultCode =
   | "HTTP_BAD_UPLOAD";
 
 /** The client itself was closed. */
-export const CLIENT_CLOSED = new Error("the gateway stops");
+export const CLIENT_CLOSED = new Error("the gateway is stopping");
 
 export function failureKindOf(error: unknown, isSent: boolean): RequestFailure["kind"] {
   if (error === CLIENT_CLOSED) return "stopped";

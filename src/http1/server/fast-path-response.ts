@@ -58,7 +58,7 @@ export class FastPathResponse implements OutboundHttpResponse {
       const lines = validatedHeaderLines(name, value);
       const lowerName = name.toLowerCase();
       if (CONNECTION_OWNED_HEADERS.has(lowerName))
-        throw new TypeError(`the header ${lowerName} is for the connection to say`);
+        throw new TypeError(`the header ${lowerName} is set by the connection`);
       // The only `connection` option that handlers set is `close`.
       if (lowerName === "connection") isLast = true;
       else head += lines;

@@ -104,7 +104,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
 
   async fetchRates(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }> {
     const { source, rateBook } = this.#deps;
-    if (source === undefined) return { problem: "no source of exchange rates is set" };
+    if (source === undefined) return { problem: "no source of exchange rates is configured" };
     const offer = await source.fetchRates();
     if ("problem" in offer) return offer;
     // A source lists many currencies; the gateway uses those of the catalogue.

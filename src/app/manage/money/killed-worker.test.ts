@@ -115,7 +115,7 @@ async function bookInDoubt(
     if (lost === "after") books.set(made.id, made);
     throw new StoreError("unavailable", "cut");
   });
-  await expect(booked).rejects.toThrow("not known whether it was booked");
+  await expect(booked).rejects.toThrow("unknown whether the transaction");
   await lock?.release();
   return async () => {
     nowMs += 60_000;

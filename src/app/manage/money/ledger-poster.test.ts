@@ -53,7 +53,7 @@ test("BILL-01 a credit with a lost commit result is in the live balance once, af
   for (const lost of ["before", "after"] as const) {
     const again = open();
     await expect(again.bookings.post(topup, 0n, again.post(topup, lost))).rejects.toThrow(
-      "not known whether it was booked",
+      "unknown whether the transaction",
     );
     expect(await again.balance()).toBe(0n);
     expect(await again.bookings.post(topup, 0n, again.post(topup))).toBe(lost === "before");
@@ -64,7 +64,7 @@ test("BILL-01 a credit with a lost commit result is in the live balance once, af
 
     const looked = open();
     await expect(looked.bookings.post(topup, 0n, looked.post(topup, lost))).rejects.toThrow(
-      "not known whether it was booked",
+      "unknown whether the transaction",
     );
     expect(await looked.bookings.resolveUncertain()).toBe(1);
     looked.wait(60_000);
@@ -81,7 +81,7 @@ test("BILL-01 a credit of an earlier process is not credited again when its repe
     await post(topup)();
     // As a start does it: everything that the books say.
     await state.credit("ws", 10n);
-    await expect(bookings.post(topup, 0n, post(topup, lost))).rejects.toThrow("not known whether it was booked");
+    await expect(bookings.post(topup, 0n, post(topup, lost))).rejects.toThrow("unknown whether the transaction");
     expect(await bookings.post(topup, 0n, post(topup))).toBe(false);
     wait(60_000);
     expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
@@ -106,11 +106,11 @@ test("BILL-01 a debit is returned only if its transaction was not committed", as
     const { bookings, state, post, balance, wait } = open();
     await state.credit("ws", 10n);
     await expect(bookings.post(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
-      "not known whether it was booked",
+      "unknown whether the transaction",
     );
     expect(await balance()).toBe(6n);
     await expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
-      "not known whether it was booked",
+      "unknown whether the transaction",
     );
     expect(await balance()).toBe(2n);
     wait(60_000);
@@ -130,7 +130,7 @@ test("BILL-01 a rejected or repeated posting returns its debit; an uncertain rep
   const taken = await Promise.all([state.withdraw(take), state.withdraw(take)]);
   const both = await Promise.all(taken.map((nanos) => bookings.post(payout, nanos, post(payout))));
   expect([both.toSorted(), await balance()]).toEqual([[false, true], 6n]);
-  await expect(bookings.post(payout, 0n, post(payout, "after"))).rejects.toThrow("not known whether it was booked");
+  await expect(bookings.post(payout, 0n, post(payout, "after"))).rejects.toThrow("unknown whether the transaction");
   wait(60_000);
   await bookings.resolveUncertain();
   expect(await balance()).toBe(6n);
@@ -144,7 +144,7 @@ test("BILL-01 SCALE-02 a committed posting is in the live balance even if its re
   };
   // Whoever is told to send it again, and gave it no name, pays in twice.
   await expect(bookings.post(topup, 0n, untold(topup))).rejects.toMatchObject({
-    message: expect.stringContaining(`It is booked, as ${topup.id}`),
+    message: expect.stringContaining(`The transaction ${topup.id}`),
     headers: { "retry-after": "5", "x-should-retry": "false" },
   });
   expect(await balance()).toBe(10n);
@@ -160,12 +160,12 @@ test("BILL-01 SCALE-02 an uncertain posting that another instance committed is c
   const { bookings, other, state, post, balance, wait } = open();
   await bookings.post(topup, 0n, post(topup));
   await expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
-    "not known whether it was booked",
+    "unknown whether the transaction",
   );
   const again = { ...payout, createdAtMs: 2 };
   expect(await other.post(again, await state.withdraw(take), post(again))).toBe(true);
   const second = topupOf(posting("second", 5n));
-  await expect(bookings.post(second, 0n, post(second, "before"))).rejects.toThrow("not known whether it was booked");
+  await expect(bookings.post(second, 0n, post(second, "before"))).rejects.toThrow("unknown whether the transaction");
   const sentAgain = { ...second, createdAtMs: 2 };
   expect(await other.post(sentAgain, 0n, post(sentAgain))).toBe(true);
   wait(60_000);
@@ -177,10 +177,10 @@ test("BILL-01 SCALE-03 reloaded live balances already include earlier uncertain 
     const { bookings, state, post, balance, wait, fill } = open();
     await bookings.post(topup, 0n, post(topup));
     await expect(bookings.post(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
-      "not known whether it was booked",
+      "unknown whether the transaction",
     );
     const second = topupOf(posting("second", 5n));
-    await expect(bookings.post(second, 0n, post(second, lost))).rejects.toThrow("not known whether it was booked");
+    await expect(bookings.post(second, 0n, post(second, lost))).rejects.toThrow("unknown whether the transaction");
     await fill();
     wait(60_000);
     expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, lost === "before" ? 10n : 11n]);
@@ -191,7 +191,9 @@ test("BILL-01 SCALE-03 a debit from before a reload is not returned with a debit
   const { bookings, state, post, balance, wait, fill } = open();
   await bookings.post(topup, 0n, post(topup));
   const doubted = async () =>
-    expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow("not known");
+    expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
+      "unknown whether",
+    );
   await doubted();
   await fill();
   await doubted();
@@ -214,7 +216,7 @@ test("BILL-01 a posting that the store rejects returns its debit at once", async
 
 test("BILL-01 an uncertain posting is looked up after thirty seconds and not before", async () => {
   const { bookings, post, balance, wait } = open();
-  await expect(bookings.post(topup, 0n, post(topup, "after"))).rejects.toThrow("not known");
+  await expect(bookings.post(topup, 0n, post(topup, "after"))).rejects.toThrow("unknown whether");
   wait(29_999);
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([1, 0n]);
   wait(1);
@@ -234,7 +236,9 @@ test("BILL-01 SCALE-03 a rejected repetition keeps the intent of an uncertain fi
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   const failing = (error: Error) => () => Promise.reject(error);
-  await expect(bookings.post(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow("not known");
+  await expect(bookings.post(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow(
+    "unknown whether",
+  );
   const refused = fault("conflict", { message: "no" });
   await expect(bookings.post(payout, 4n, failing(refused))).rejects.toThrow("no");
   expect(ended).toEqual([undefined]);

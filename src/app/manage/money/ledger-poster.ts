@@ -93,7 +93,7 @@ export class LedgerPoster {
       // The commit succeeded and only the notification of other instances failed.
       if (error instanceof ChangeNotPropagated) {
         await this.#recordPosted(transaction, takenNanos);
-        throw postedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
+        throw postedFault(id, "other instances were not notified yet and will follow within seconds");
       }
       if (isCertainlyNotWritten(error)) {
         await giveBack();
@@ -173,14 +173,14 @@ function isCertainlyNotWritten(error: unknown): boolean {
 /** Must not look like a rejection: a retry without an idempotency key would post twice. */
 export function postedFault(id: string, but: string): Fault {
   return fault("service_unavailable", {
-    message: `It is booked, as ${id}, but ${but}. Do not send it again; the entries of the wallet have it.`,
+    message: `The transaction ${id} was posted, but ${but}. Do not send it again; it is in the ledger entries of the wallet.`,
     headers: { "retry-after": "5", "x-should-retry": "false" },
   });
 }
 
 function uncertainFault(id: string, { message: cause }: StoreError): Fault {
   return fault("service_unavailable", {
-    message: `The store of the gateway does not answer right now, and it is not known whether it was booked, as ${id}. Look at the entries of the wallet before you send it again, unless it has a name of your own.`,
+    message: `The store does not respond, so it is unknown whether the transaction ${id} was posted. Check the ledger entries of the wallet before you send it again, unless you set a reference.`,
     headers: { "retry-after": "5", "x-should-retry": "false" },
     detail: { cause },
   });

@@ -3,7 +3,13 @@ import { LimitsPut, LimitsQuery } from "../../../contract/schemas/manage-limits.
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { SpendState } from "../../../domain/admission/shared-state.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
-import { noSpendLimits, SPENDER_KINDS, type SpenderKind, type SpendLimits } from "../../../domain/tenancy/limits.ts";
+import {
+  noSpendLimits,
+  SPENDER_KINDS,
+  type SpendAmounts,
+  type SpenderKind,
+  type SpendLimits,
+} from "../../../domain/tenancy/limits.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
@@ -47,7 +53,7 @@ function selectSubject(
   const keyId = selector.key ?? undefined;
   const email = selector.member ?? undefined;
   if (keyId !== undefined && email !== undefined)
-    throw invalidValue("member", "name a key or a member, not both: each has limits of its own");
+    throw invalidValue("member", "must not be combined with key: each has separate limits");
   if (keyId !== undefined) {
     const key = findKey(deps, keyId);
     if (key.workspaceId !== workspace.id) throw keyNotFound(keyId);
@@ -102,7 +108,7 @@ function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { s
   };
 }
 
-type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
+export type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
 
 async function changeLimits(deps: TenancyScope, subject: LimitSubject, input: LimitChange): Promise<void> {
   const { of, spenderId, workspace, key, member } = subject;
@@ -124,16 +130,26 @@ async function changeLimits(deps: TenancyScope, subject: LimitSubject, input: Li
   deps.directory.limits.put(after);
 }
 
-function limitAmounts({ dayNanos, monthNanos }: SpendLimits) {
+export function limitAmounts({ dayNanos, monthNanos }: SpendAmounts) {
   const input = (nanos: bigint | null) => (nanos === null ? null : formatNanos(nanos));
   return { day: input(dayNanos), month: input(monthNanos) };
+}
+
+type LimitInput = { readonly day?: string | null | undefined; readonly month?: string | null | undefined };
+
+/** Only the given periods; null lifts a limit. `path` precedes the names of invalid fields. */
+export function parseLimitChange({ day, month }: LimitInput, path = ""): LimitChange {
+  return {
+    ...(day === undefined ? {} : { dayNanos: parseLimit(`${path}day`, day) }),
+    ...(month === undefined ? {} : { monthNanos: parseLimit(`${path}month`, month) }),
+  };
 }
 
 function parseLimit(param: string, text: string | null): bigint | null {
   if (text === null) return null;
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos < 0n || nanos > LIMIT_NANOS_MAX)
-    throw invalidValue(param, "write a decimal from 0 to 1000000000, with at most 9 places");
+    throw invalidValue(param, "must be a decimal from 0 to 1000000000, with at most 9 decimal places");
   return nanos;
 }
 
@@ -144,7 +160,7 @@ function requireOwnLimits(exchange: Exchange, { of, member, key }: LimitSubject)
   // Other members' keys are reported as not found; the list of members is no secret.
   if (key !== undefined) throw keyNotFound(key.id);
   throw fault("insufficient_role", {
-    message: "As a member you see your own limits: name yourself as `member`, or one of your keys as `key`.",
+    message: "As a member you can see your own limits only: set `member` to your email, or `key` to one of your keys.",
     param: of === "workspace" ? "member" : of,
   });
 }
@@ -161,11 +177,8 @@ export function limitHandlers(context: ManageContext): Record<string, Handler> {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { day, month, ...selector } = await readBody(exchange, LimitsPut);
       if (day === undefined && month === undefined)
-        throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
-      const input: LimitChange = {
-        ...(day === undefined ? {} : { dayNanos: parseLimit("day", day) }),
-        ...(month === undefined ? {} : { monthNanos: parseLimit("month", month) }),
-      };
+        throw invalidValue("day", "must be a limit for the day or the month, or null to remove it");
+      const input = parseLimitChange({ day, month });
       return scope.serialized(async () => {
         const subject = selectSubject(scope, findWorkspace(scope, id), selector);
         await changeLimits(scope, subject, input);

@@ -51,8 +51,7 @@ async function receive(
 ): Promise<PaymentOutcome> {
   const name = exchange.params["adapter"] ?? "";
   const adapter = context.payments.adapters.get(name);
-  if (adapter === undefined)
-    throw fault("not_found", { message: `There is no payment adapter "${printable(name)}" here.` });
+  if (adapter === undefined) throw fault("not_found", { message: `There is no payment adapter "${printable(name)}".` });
   const { requestId, clientAddress } = exchange;
   const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
   const refused = (problem: Fault, orderId?: string): Fault => {
@@ -84,11 +83,11 @@ async function orderOf({ store, directory }: ManageDeps, adapter: string, event:
   const { by, id } = event.order;
   const found = by === "id" ? await store.payments.order(id) : await store.payments.orderByPayment(adapter, id);
   if (found?.adapter !== adapter)
-    throw new PaymentRejection(fault("not_found", { message: `There is no order for "${printable(id)}" here.` }));
+    throw new PaymentRejection(fault("not_found", { message: `There is no order with the id "${printable(id)}".` }));
   if (directory.workspace(found.workspaceId) === undefined)
-    throw conflict(found, "The workspace of this order does not exist any more.");
+    throw conflict(found, "The workspace of this order no longer exists.");
   if (event.currency !== found.currency)
-    throw conflict(found, `The order is in ${found.currency}, the message in ${printable(event.currency)}.`);
+    throw conflict(found, `The order is in ${found.currency}, but the message is in ${printable(event.currency)}.`);
   return found;
 }
 
@@ -99,11 +98,14 @@ function conflict(order: PaymentOrder, message: string): PaymentRejection {
 async function credit(scope: PaymentScope, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
   const { nanos, paymentId } = event;
   if (nanos !== order.nanos)
-    throw conflict(order, `The order is over ${formatNanos(order.nanos)}, the message over ${formatNanos(nanos)}.`);
+    throw conflict(
+      order,
+      `The order amount is ${formatNanos(order.nanos)}, but the message amount is ${formatNanos(nanos)}.`,
+    );
   if (order.state === "paid") return repeatedPayment(order, paymentId);
   const other = paymentId === null ? undefined : await scope.store.payments.orderByPayment(order.adapter, paymentId);
   if (other !== undefined && other.id !== order.id)
-    throw conflict(order, "This payment has fulfilled another order already.");
+    throw conflict(order, "This payment already fulfilled another order.");
   const { workspaceId, currency, adapter } = order;
   const transaction = topupOf({
     id: paymentIdOf(order),
@@ -119,7 +121,7 @@ async function credit(scope: PaymentScope, order: PaymentOrder, event: PaymentEv
       if (!(await payments.markPaid(order.id, transaction.createdAtMs, paymentId)))
         return { answer: false, audit: null };
       if (!(await ledger.post(transaction)))
-        throw fault("internal_error", { message: "The ledger has this payment, its order does not." });
+        throw fault("internal_error", { message: "The ledger has this payment, but its order does not." });
       return { answer: true, audit: auditOf(transaction, "wallet.pay", nanos) };
     }),
   );
@@ -131,11 +133,11 @@ async function credit(scope: PaymentScope, order: PaymentOrder, event: PaymentEv
 /** The same payment again is a duplicate; a second payment for the order must be returned to its payer. */
 function repeatedPayment(order: PaymentOrder, paymentId: string | null): PaymentOutcome {
   if (paymentId === null || order.paymentId === null || paymentId === order.paymentId) return "repeated";
-  throw conflict(order, "The order was paid already, by another payment: send this one back to its payer.");
+  throw conflict(order, "The order was already paid by another payment: refund this one to its payer.");
 }
 
 async function takeBack(scope: PaymentScope, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
-  if (order.paidAtMs === null) throw conflict(order, "The order is not paid yet. Send this again later.");
+  if (order.paidAtMs === null) throw conflict(order, "The order is not paid yet. Send the message again later.");
   const { workspaceId, currency, adapter } = order;
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
   const before = await scope.store.ledger.returned(workspaceId, source.id);
@@ -158,7 +160,7 @@ async function takeBack(scope: PaymentScope, order: PaymentOrder, event: Payment
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
       if ((await ledger.recordReturn(transaction.id, source)) !== before + nanos)
         throw fault("service_unavailable", {
-          message: "Another message about this order is being booked. Send this one again in 5 s.",
+          message: "Another message about this order is being processed. Send this one again in 5 s.",
         });
       return { answer: true, audit: auditOf(transaction, "wallet.take_back", -nanos) };
     }),

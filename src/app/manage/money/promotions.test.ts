@@ -58,7 +58,7 @@ class World {
     this.store = store;
     this.id = id;
     const directory = new Directory();
-    const policies = { policy: OPEN_POLICY, keyPolicy: { personalKeys: false, approval: false } };
+    const policies = { policy: OPEN_POLICY, keyPolicy: { personalKeys: false, approval: false, ipAllowlist: null } };
     directory.putWorkspace({ id, slug: id, name: id, currency: "EUR", createdAtMs: 1, ...policies });
     const waitForIngest = async () => {
       await store.ingest(this.#journal.splice(0));

@@ -43,12 +43,12 @@ export function rateHandlers(context: ManageContext): Record<string, Handler> {
       if (scope.rates.source === undefined)
         throw fault("invalid_value", {
           message:
-            "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates yourself (gateway rates set).",
+            "No source of exchange rates is configured. Set GATEWAY_RATES_URL to the ECB's eurofxref-daily.xml or a copy of it, or set the rates yourself (gateway rates set).",
         });
       const fetched = await scope.rates.fetchRates(scope);
       if ("problem" in fetched)
         throw fault("upstream_error", {
-          message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,
+          message: `The exchange rates could not be fetched: ${fetched.problem}. The current rates stay in force.`,
         });
       return { status: 200, json: sheetView(fetched) };
     }),
@@ -59,7 +59,7 @@ type RatesInput = Omit<z.infer<typeof RatesPost>, "accept_jumps">;
 
 function parseOffer({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: RatesInput): RateSheet {
   if ((rates === undefined) === (document === undefined))
-    throw invalidValue("rates", "send rates, or the text of a file with them as document, one of the two");
+    throw invalidValue("rates", "send either rates or document, the content of a rates file");
   if (document !== undefined) {
     const read = document.trimStart().startsWith("{") ? readJsonRates(document) : parseEcbRates(document);
     if ("problem" in read) throw invalidValue("document", read.problem);
@@ -74,7 +74,7 @@ function readJsonRates(text: string): RateSheet | { readonly problem: string } {
   if ("problem" in parsed) return { problem: parsed.problem };
   const { data } = RatesDocument.safeParse(parsed.value);
   if (data === undefined) return { problem: 'write {"date": "2026-11-15", "rates": {"USD": "1.0812"}}' };
-  return { day: data.date, source: data.source ?? "a file of the operator's", rates: data.rates };
+  return { day: data.date, source: data.source ?? "a file from the operator", rates: data.rates };
 }
 
 /** Fails only if every rate is rejected; otherwise rejections are listed beside the accepted rates. */
@@ -109,10 +109,11 @@ export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "c
     name: "exchange rates",
     run: async () => {
       const stale = staleRates(snapshot(), clock.nowMs(), daysMax);
-      if (stale.length === 0) return { ok: true, detail: `none is older than ${pluralize(daysMax, "day")}` };
-      const staleNames = stale.map(({ code, rateDate }) => `${code} (${rateDate})`).join(", ");
-      const detail = `older than ${pluralize(daysMax, "day")}: ${staleNames}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
-      return { ok: true, detail };
+      if (stale.length === 0) return { ok: true, detail: `no rate is older than ${pluralize(daysMax, "day")}` };
+      const days = stale.map(({ rateDate }) => rateDate).toSorted();
+      const names = stale.map(({ code }) => code).join(", ");
+      const detail = `${pluralize(stale.length, "rate")} older than ${pluralize(daysMax, "day")}, from ${days[0]}: ${names}. Charges still use these rates; set newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
+      return { ok: true, warning: true, detail };
     },
   };
 }

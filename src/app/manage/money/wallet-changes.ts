@@ -95,7 +95,7 @@ function absoluteNanos(transaction: Transaction): bigint {
 
 function exceedsRemaining(leftNanos: bigint, { entries }: Transaction) {
   return fault("conflict", {
-    message: `Of this only ${formatNanos(leftNanos)} ${entries[0]?.currency ?? ""} can still be given back: send at most that.`,
+    message: `Only ${formatNanos(leftNanos)} ${entries[0]?.currency ?? ""} of it can still be refunded. Send at most that amount.`,
     param: "amount",
   });
 }
@@ -159,7 +159,7 @@ async function debitExactly(
   const { balanceNanos, heldNanos } = await context.state.wallet(workspace.id);
   const free = balanceNanos - heldNanos - reserveNanos;
   throw fault("conflict", {
-    message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} are free in the wallet: running requests have reserved ${formatNanos(heldNanos)}, and ${formatNanos(reserveNanos)} are promotional credit. Send at most that.`,
+    message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} of the wallet is available: ${formatNanos(heldNanos)} is held for running requests, and ${formatNanos(reserveNanos)} is promotional credit. Send at most that amount.`,
     param: "amount",
   });
 }
@@ -174,7 +174,7 @@ async function chargeOfRequest(context: ManageContext, workspace: Workspace, req
     within === undefined ? undefined : await context.store.ledger.findCharge(workspace.id, requestId, within);
   if (charge !== undefined) return charge;
   throw fault("not_found", {
-    message: `No request "${printable(requestId)}" of this workspace was charged.`,
+    message: `This workspace has no charged request "${printable(requestId)}".`,
     param: "request",
   });
 }
@@ -197,7 +197,7 @@ async function findEarlierReturn(
   const found = await context.store.ledger.find(id);
   if (found === undefined || found.detail?.["source"] === source.id) return found;
   throw fault("conflict", {
-    message: "Under this reference something else was given back: send another one.",
+    message: "This reference was already used for a different refund. Use another reference.",
     param: "reference",
   });
 }
@@ -205,7 +205,7 @@ async function findEarlierReturn(
 async function refund(scope: ManageScope, workspace: Workspace, input: RefundInput) {
   const { request, topup, reference, reason } = input;
   if ((request === undefined) === (topup === undefined))
-    throw invalidValue(request === undefined ? "request" : "topup", "name either a request or a top-up");
+    throw invalidValue(request === undefined ? "request" : "topup", "must be either a request or a top-up");
   const source =
     request === undefined
       ? await findTopup(scope, workspace, topup ?? "")
@@ -283,12 +283,12 @@ async function grantPromotion(
     if (before.detail?.["expires_at"] === isoTime(expiresAtMs))
       return { transaction: await findEarlierPosting(scope, transaction), repeated: true };
     throw fault("conflict", {
-      message: `Under this reference credit until ${String(before.detail?.["expires_at"])} was given: send another one.`,
+      message: `This reference was already used for credit that expires ${String(before.detail?.["expires_at"])}. Use another reference.`,
       param: "reference",
     });
   }
   if (expiresAtMs <= grantedAtMs || expiresAtMs > grantedAtMs + PROMOTION_MAX_MS)
-    throw invalidValue("expires_at", "write a time in the future, at most ten years from now");
+    throw invalidValue("expires_at", "must be a time in the future, at most ten years from now");
   return postTransaction(scope, {
     transaction,
     action: "wallet.promote",

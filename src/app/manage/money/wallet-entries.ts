@@ -41,7 +41,7 @@ function parseEntryFilter({ kind, since, until }: EntryFilterInput): LedgerFilte
 function parseKind(text: string) {
   const kind = WalletKind.safeParse(text.trim());
   if (kind.success) return kind.data;
-  throw invalidValue("kind", `write one or several of ${WalletKind.options.join(", ")}, separated by commas`);
+  throw invalidValue("kind", `must be one or more of ${WalletKind.options.join(", ")}, comma-separated`);
 }
 
 type EntryPage = { readonly limit: number; readonly cursor: string | null; readonly filter: LedgerFilter };

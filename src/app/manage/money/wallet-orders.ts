@@ -36,10 +36,10 @@ function orderView({ payments }: ManageContext, order: PaymentOrder) {
 function selectAdapter({ payments }: ManageContext, name: string | undefined): PaymentAdapter {
   const names = [...payments.adapters.keys()];
   if (names.length === 0)
-    throw fault("conflict", { message: "No payment adapter is set up: set GATEWAY_PAYMENTS and start again." });
+    throw fault("conflict", { message: "No payment adapter is configured. Set GATEWAY_PAYMENTS and restart." });
   const found = payments.adapters.get(name ?? (names.length === 1 ? (names[0] ?? "") : ""));
   if (found !== undefined) return found;
-  throw invalidValue("adapter", `write one of ${names.join(", ")}`);
+  throw invalidValue("adapter", `must be one of ${names.join(", ")}`);
 }
 
 type NewOrder = { readonly adapter: PaymentAdapter; readonly nanos: bigint; readonly reference: string };
@@ -67,7 +67,7 @@ async function createOrder(scope: ManageScope, workspace: Workspace, { adapter, 
   const before = await scope.store.payments.orderByReference(workspace.id, reference);
   if (before?.nanos === nanos && before.adapter === adapter.name) return { order: before, repeated: true };
   throw fault("conflict", {
-    message: "Another order has this reference: send another one.",
+    message: "This reference was already used for a different order. Use another reference.",
     param: "reference",
   });
 }
@@ -88,7 +88,7 @@ export function walletOrderHandlers(context: ManageContext): Record<string, Hand
       const { amount, currency, reference, adapter: name } = await readBody(exchange, OrderCreate);
       const adapter = selectAdapter(scope, name);
       if (currency !== workspace.currency)
-        throw invalidValue("currency", `the wallet is in ${workspace.currency}: write that`);
+        throw invalidValue("currency", `must be ${workspace.currency}, the currency of the wallet`);
       const nanos = parseAmount(amount);
       const problem = adapter.unpayableReason({ currency, nanos });
       if (problem !== undefined) throw invalidValue("amount", problem);

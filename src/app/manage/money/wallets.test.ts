@@ -31,7 +31,7 @@ test("BILL-02 SCALE-03 a posted credit is reported as posted, even if the live s
   const away = walletViewAfterPosting({ state: await stateAway(1000), clock }, WORKSPACE, { id: "credit_1" });
   await expect(away).rejects.toMatchObject({
     code: "service_unavailable",
-    message: expect.stringContaining("It is booked, as credit_1"),
+    message: expect.stringContaining("The transaction credit_1 was posted"),
     headers: { "x-should-retry": "false" },
   });
 });

@@ -51,10 +51,10 @@ export async function creditWallet(
 /** Rejects a reused idempotency key with another amount. */
 export async function findEarlierPosting(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
   const found = await deps.store.ledger.find(transaction.id);
-  if (found === undefined) throw fault("internal_error", { message: "The earlier booking could not be read back." });
+  if (found === undefined) throw fault("internal_error", { message: "The earlier transaction could not be read." });
   if (found.kind === transaction.kind && walletNanosOf(found) === walletNanosOf(transaction)) return found;
   throw fault("conflict", {
-    message: `Under this name ${formatNanos(walletNanosOf(found))} ${found.entries[0]?.currency ?? ""} were booked: send another one.`,
+    message: `This reference was already used for ${formatNanos(walletNanosOf(found))} ${found.entries[0]?.currency ?? ""}. Use another reference.`,
     param: transaction.kind === "topup" ? "id" : "reference",
   });
 }
@@ -88,7 +88,7 @@ export async function walletViewAfterPosting(
 export function parseAmount(text: string): bigint {
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
-    throw invalidValue("amount", "write a decimal above 0 and at most 1000000000, with at most 9 places");
+    throw invalidValue("amount", "must be a decimal above 0 and at most 1000000000, with at most 9 decimal places");
   return nanos;
 }
 

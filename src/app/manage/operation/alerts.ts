@@ -59,7 +59,10 @@ function parseThreshold(text: string | null): bigint | null {
   if (text === null) return null;
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > AMOUNT_NANOS_MAX)
-    throw invalidValue("low_balance", "write a decimal above 0 and at most 1000000000, with at most 9 places");
+    throw invalidValue(
+      "low_balance",
+      "must be a decimal above 0 and at most 1000000000, with at most 9 decimal places",
+    );
   return nanos;
 }
 
@@ -126,7 +129,7 @@ async function rotateSecret(scope: ManageScope, workspace: Workspace) {
   const rules = requireRules(scope, workspace);
   if (rules.webhook === null)
     throw fault("conflict", {
-      message: `The alerts of workspace ${workspace.slug} have no webhook. Give it an address first (webhook_url, --webhook).`,
+      message: `The alerts of workspace ${workspace.slug} have no webhook. Set its URL first (webhook_url, --webhook).`,
     });
   const nowMs = scope.clock.nowMs();
   const { current } = await scope.alerts.open(workspace.id, rules.webhook.sealed);
@@ -163,7 +166,7 @@ async function testRules(scope: ManageScope, workspace: Workspace, tests: AlertT
   const channels = await scope.alerts.test(rules, workspace);
   if (channels.length === 0)
     throw fault("conflict", {
-      message: `The alerts of workspace ${workspace.slug} reach nobody. Give a webhook (webhook_url, --webhook) or addresses of mail (mail_to, --mail), or add an owner or admin to the workspace.`,
+      message: `The alerts of workspace ${workspace.slug} have no recipient. Set a webhook (webhook_url, --webhook) or email recipients (mail_to, --mail), or add an owner or admin to the workspace.`,
     });
   const ok = channels.every((one) => one.ok);
   await commitWithAudit(scope, async () => ({
@@ -263,7 +266,7 @@ export class AlertTestThrottle {
     }
     const seconds = Math.max(1, Math.ceil((first + HOUR_MS - nowMs) / 1000));
     throw fault("rate_limit_exceeded", {
-      message: `A workspace may send ${ALERT_TESTS_PER_HOUR} test alerts an hour. The next one is possible in ${formatWait(seconds)}.`,
+      message: `A workspace can send ${ALERT_TESTS_PER_HOUR} test alerts per hour. Try again in ${formatWait(seconds)}.`,
       headers: { "retry-after": String(seconds) },
     });
   }

@@ -121,8 +121,8 @@ describe("nodes", () => {
       "node.change",
       {
         name: "rack",
-        before: { country: "DE", mapping: { tiny: "sandbox/chat" } },
-        after: { country: "FR", mapping: { tiny: "sandbox/chat" } },
+        before: { country: "DE", level: "L1", mapping: { tiny: "sandbox/chat" }, surfaces: {} },
+        after: { country: "FR", level: "L1", mapping: { tiny: "sandbox/chat" }, surfaces: {} },
       },
     ]);
   });

@@ -34,7 +34,7 @@ test("BILL-01 a balanced ledger passes, a broken one fails, and every later chec
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.resolve([]);
-  expect(await first).toEqual({ ok: true, detail: "the books balance" });
+  expect(await first).toEqual({ ok: true, detail: "the ledger balances" });
   const second = check.run();
   audits[1]?.resolve(Array.from({ length: 12 }, (_, at) => `broken ${at}`));
   expect(await second).toMatchObject({ ok: false, detail: expect.stringMatching(/^broken 0; .*; broken 9$/) });
@@ -44,22 +44,24 @@ test("BILL-01 a slow audit is no failure: it continues, runs once, and the next 
   const { check, audits, late } = room();
   const asked = [check.run(), check.run()];
   late();
-  const pending = { ok: true, detail: `not known yet, the books are large: checked since ${BEGUN}, ask again` };
+  const pending = {
+    ok: true,
+    detail: `the ledger is large and still being checked since ${BEGUN}; run the check again later`,
+  };
   expect(await Promise.all(asked)).toEqual([pending, pending]);
   audits[0]?.resolve(["the wallet is wrong"]);
   expect(await check.run()).toEqual({ ok: false, detail: `the wallet is wrong (as of ${BEGUN})` });
   expect(audits).toHaveLength(1);
   const next = check.run();
   audits[1]?.resolve([]);
-  expect(await next).toEqual({ ok: true, detail: "the books balance" });
+  expect(await next).toEqual({ ok: true, detail: "the ledger balances" });
 });
 
 test("BILL-01 an audit that times out in the database claims nothing; a store outage fails", async () => {
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "statement_timeout"));
-  const detail =
-    "not checked to the end, nothing broken was found until then: canceling statement due to statement timeout";
+  const detail = "the check did not finish, nothing broken so far: canceling statement due to statement timeout";
   expect(await first).toEqual({ ok: true, detail });
   const second = check.run();
   audits[1]?.reject(new StoreError("unavailable", "connect ECONNREFUSED"));

@@ -34,7 +34,7 @@ export function ledgerCheck({ store, clock, timers }: LedgerCheckDeps): Check {
       if (result === "late")
         return {
           ok: true,
-          detail: `not known yet, the books are large: checked since ${running.startedAt}, ask again`,
+          detail: `the ledger is large and still being checked since ${running.startedAt}; run the check again later`,
         };
       if (current === running) current = undefined;
       return earlier === undefined ? result : { ...result, detail: `${result.detail} (as of ${running.startedAt})` };
@@ -45,13 +45,13 @@ export function ledgerCheck({ store, clock, timers }: LedgerCheckDeps): Check {
 async function auditLedger(books: LedgerAudit): Promise<CheckResult> {
   try {
     const broken = await books.audit();
-    if (broken.length === 0) return { ok: true, detail: "the books balance" };
+    if (broken.length === 0) return { ok: true, detail: "the ledger balances" };
     return { ok: false, detail: broken.slice(0, NAMED_MAX).join("; ") };
   } catch (error) {
     const words = error instanceof Error ? error.message : "the check failed";
     // A timeout says only that the ledger is large.
     if (error instanceof StoreError && error.reason === "statement_timeout")
-      return { ok: true, detail: `not checked to the end, nothing broken was found until then: ${words}` };
+      return { ok: true, detail: `the check did not finish, nothing broken so far: ${words}` };
     return { ok: false, detail: words };
   }
 }

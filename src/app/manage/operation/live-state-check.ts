@@ -3,6 +3,7 @@ import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
 import type { Check, CheckResult, TenancyDeps } from "../deps.ts";
 import { recentSpend } from "../money/spend-history.ts";
 
@@ -22,7 +23,7 @@ export function liveChecks(deps: LiveCheckDeps): Check[] {
   return [
     {
       name: "wallets",
-      run: () => compare(deps, "wallets", { live: () => liveBalances(deps), stored: () => storedBalances(deps) }),
+      run: () => compare(deps, "wallet", { live: () => liveBalances(deps), stored: () => storedBalances(deps) }),
     },
     {
       name: "limits",
@@ -33,7 +34,7 @@ export function liveChecks(deps: LiveCheckDeps): Check[] {
           const spends = await recentSpend(deps.store.rollups, deps.directory, nowMs);
           return storedSpending(spends, nowMs);
         };
-        return compare(deps, "counters of spending", { live: () => liveSpending(deps, nowMs), stored });
+        return compare(deps, "spend counter", { live: () => liveSpending(deps, nowMs), stored });
       },
     },
   ];
@@ -41,7 +42,7 @@ export function liveChecks(deps: LiveCheckDeps): Check[] {
 
 /** The journal of a killed instance contains charges that the live state has and SQL lacks. */
 const ADVICE =
-  "Where an instance was killed, start it again on its DATA_DIR: its journal has what the books lack. Otherwise a restart fills memory from the books again; of several instances, stop all, empty Redis, and start them.";
+  "If an instance was killed, start it again with its DATA_DIR: its journal has the missing records. Otherwise restart the gateway to reload from the ledger; with several instances, stop all of them, empty Redis, and start them.";
 
 type ComparedSources = { live(): Promise<AmountsByName>; stored(): Promise<AmountsByName> };
 
@@ -63,9 +64,10 @@ async function compare(deps: LiveCheckDeps, what: string, { live, stored }: Comp
     wrong = [...after].flatMap(([name, nanos]) => {
       const expected = expectedAmounts.get(name) ?? 0n;
       if (nanos === expected || before.get(name) !== nanos) return [];
-      return [`${name} is ${formatNanos(nanos)} in memory and ${formatNanos(expected)} in the books`];
+      return [`${name} is ${formatNanos(nanos)} in memory but ${formatNanos(expected)} in the ledger`];
     });
-    if (open.length === 0 && wrong.length === 0) return { ok: true, detail: `${what}: ${count} equal to the books` };
+    if (open.length === 0 && wrong.length === 0)
+      return { ok: true, detail: `${pluralize(count, what)} compared with the ledger, no differences` };
   }
   if (wrong.length > 0)
     return {
@@ -74,7 +76,7 @@ async function compare(deps: LiveCheckDeps, what: string, { live, stored }: Comp
     };
   return {
     ok: true,
-    detail: `${what}: ${count - open.length} equal to the books, ${open.length} not compared because of a change at every look`,
+    detail: `${pluralize(count - open.length, what)} compared with the ledger, no differences; ${open.length} not compared because they kept changing`,
   };
 }
 
@@ -110,7 +112,7 @@ function spendersOf(directory: Directory): SpenderRef[] {
 }
 
 const spentName = (unit: "day" | "month", spenderId: string, nowMs: number) =>
-  `what ${spenderId} spent in the ${unit} of ${dayName(spanOf("day", nowMs).firstDay)}`;
+  `spend of ${spenderId} in the ${unit} of ${dayName(spanOf("day", nowMs).firstDay)}`;
 
 async function liveSpending({ directory, state }: LiveCheckDeps, nowMs: number): Promise<AmountsByName> {
   const figures = new Map<string, bigint>();

@@ -174,7 +174,8 @@ export class MasterKeyRotation {
         timers.after(PAUSE_MS, resolve);
       });
     }
-    if (broken.length > 0) throw new Error(`data keys that do not open: ${broken.length}, such as ${broken[0]}`);
+    if (broken.length > 0)
+      throw new Error(`data keys that cannot be decrypted: ${broken.length}, such as ${broken[0]}`);
   }
 
   /** Returns the last workspace of the batch; undefined: none is left. */

@@ -1,4 +1,5 @@
 import { fault } from "../../../contract/faults.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import type { Check, CheckResult } from "../deps.ts";
 import { isoTime } from "../views.ts";
@@ -37,24 +38,26 @@ function adviceOn(keys: readonly MasterKeyUsage[], { state: { state, problem } }
   if (missing.length > 0)
     return {
       ok: false,
-      detail: `data keys are wrapped by master keys that this gateway does not have: ${names(missing)}. Set GATEWAY_MASTER_KEY to the newest, or add them to GATEWAY_MASTER_KEY_PREVIOUS.`,
+      detail: `data keys are wrapped by master keys that this gateway does not have: ${names(missing)}. Set GATEWAY_MASTER_KEY to the newest one, or add them to GATEWAY_MASTER_KEY_PREVIOUS.`,
     };
-  if (state === "failed") return { ok: false, detail: `not all data keys are wrapped by the current one: ${problem}` };
+  if (state === "failed")
+    return { ok: false, detail: `not all data keys are wrapped by the current master key: ${problem}` };
   const needed = keys.filter(({ role, dataKeys }) => role !== "current" && dataKeys > 0);
   if (needed.length > 0)
     return {
       ok: true,
+      warning: state !== "running",
       detail:
         state === "running"
-          ? `data keys are being wrapped by the current one; still needed: ${names(needed)}`
-          : `still needed for data keys: ${names(needed)}. gateway master-key rotate wraps them by the current one.`,
+          ? `data keys are being rewrapped by the current master key; still needed: ${names(needed)}`
+          : `still needed for data keys: ${names(needed)}. Run gateway master-key rotate to rewrap them by the current one.`,
     };
-  const current = `all data keys (${total(keys)}) are wrapped by ${keys[0]?.id}`;
+  const current = `${pluralize(total(keys), "data key")}, all wrapped by ${keys[0]?.id}`;
   const idle = keys.filter(({ role }) => role === "previous").map(({ id }) => id);
   if (idle.length === 0) return { ok: true, detail: current };
   return {
     ok: true,
-    detail: `${current}. Once every instance has it as GATEWAY_MASTER_KEY, ${idle.join(", ")} can leave GATEWAY_MASTER_KEY_PREVIOUS.`,
+    detail: `${current}. Once every instance has it as GATEWAY_MASTER_KEY, ${idle.join(", ")} can be removed from GATEWAY_MASTER_KEY_PREVIOUS.`,
   };
 }
 
@@ -66,7 +69,7 @@ export function masterKeyHandlers({ rotation, timers }: MasterKeyDeps): Record<s
       if (rotation.source === "setting" && keys.every(({ role }) => role === "current"))
         throw fault("conflict", {
           message:
-            "The master key is a setting, and everything is wrapped by it. To change it, restart with a new GATEWAY_MASTER_KEY and the present one in GATEWAY_MASTER_KEY_PREVIOUS.",
+            "The master key is a setting, and all data keys are wrapped by it. To change it, restart with a new GATEWAY_MASTER_KEY and the current one in GATEWAY_MASTER_KEY_PREVIOUS.",
         });
       const { promise: late, resolve } = Promise.withResolvers<void>();
       using _timer = timers.after(WAIT_MS, resolve);

@@ -67,27 +67,32 @@ function catalogueCheck(snapshot: CatalogueSnapshot): CheckResult {
   const advice =
     stale.length === 0
       ? ""
-      : `; older than 180 days, to be read again: ${pluralize(stale.length, "piece")} of evidence`;
-  return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
+      : `; ${pluralize(stale.length, "piece")} of evidence older than 180 days: read the source again`;
+  return { ok: snapshot.models.size > 0, warning: stale.length > 0, detail: `${size}${advice}` };
 }
 
-const CONNECT = "`gateway provider connect`, or PROVIDER_<SLUG>_API_KEY,";
+const CONNECT = "with `gateway provider connect` or PROVIDER_<SLUG>_API_KEY";
 
 function providerCheck(snapshot: CatalogueSnapshot, connections: PlatformConnections): CheckResult {
   const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
   const { unusableProviders } = connections;
   const unusableNote =
-    unusableProviders.length === 0
-      ? ""
-      : `; stored, and of no use: ${unusableProviders.join(", ")}; connect them again`;
+    unusableProviders.length === 0 ? "" : `; stored but unusable: ${unusableProviders.join(", ")}; connect them again`;
   if (connected.length === 0)
-    return { ok: true, detail: `none is connected, so no model can be called: ${CONNECT} connects one${unusableNote}` };
+    return {
+      ok: true,
+      warning: true,
+      detail: `no provider is connected, so no model can be called. Connect one ${CONNECT}${unusableNote}`,
+    };
   const names = connected.map((slug) => {
     const source = connections.sourceOf(slug);
     return source === null ? slug : `${slug} (${source})`;
   });
-  const advice = connections.hasRealProvider ? "" : `; all of them are simulated: ${CONNECT} connects a real one`;
-  return { ok: true, detail: `connected: ${names.join(", ")}${advice}${unusableNote}` };
+  const summary = connections.hasRealProvider
+    ? `connected: ${names.join(", ")}`
+    : `only simulated providers are connected (${names.join(", ")}). Connect a real one ${CONNECT}`;
+  const warning = !connections.hasRealProvider || unusableProviders.length > 0;
+  return { ok: true, warning, detail: `${summary}${unusableNote}` };
 }
 
 function auditFilter(context: ManageContext, query: z.infer<typeof AuditQuery>): AuditFilter {
@@ -106,10 +111,11 @@ function auditFilter(context: ManageContext, query: z.infer<typeof AuditQuery>):
 
 async function runCheck({ name, run }: Check) {
   try {
-    const { ok, detail } = await run();
-    return { name, ok, detail };
+    const { ok, warning = false, detail } = await run();
+    return { name, ok, status: ok ? (warning ? "warning" : "ok") : "failed", detail } as const;
   } catch (error) {
-    return { name, ok: false, detail: error instanceof Error ? error.message : "the check failed" };
+    const detail = error instanceof Error ? error.message : "the check failed";
+    return { name, ok: false, status: "failed", detail } as const;
   }
 }
 
@@ -143,7 +149,8 @@ export function operationHandlers(context: ManageContext): Record<string, Handle
     }),
     manageDoctor: buffered(async () => {
       const checks = await Promise.all([...context.checks, ...ownChecks(context, books)].map(runCheck));
-      return { status: 200, json: { ok: checks.every((check) => check.ok), checks } };
+      const warnings = checks.filter(({ status }) => status === "warning").length;
+      return { status: 200, json: { ok: checks.every((check) => check.ok), warnings, checks } };
     }),
   };
 }

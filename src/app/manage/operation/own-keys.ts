@@ -30,7 +30,7 @@ function ownKeyView({ key, breakers }: LoadedOwnKey) {
 export function requireProvider(context: ManageContext, slug: string | undefined): string {
   if (slug !== undefined && context.snapshot().providers.has(slug)) return slug;
   throw fault("not_found", {
-    message: `The catalogue has no provider "${printable(slug)}": take one of the list (gateway provider list).`,
+    message: `The catalogue has no provider "${printable(slug)}". \`gateway provider list\` lists all providers.`,
   });
 }
 
@@ -38,7 +38,7 @@ function findOwnKey(context: ManageContext, workspace: Workspace, provider: stri
   const entry = context.ownKeys.registry.of(workspace.id)?.keys.get(provider);
   if (entry !== undefined) return entry;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
+    message: `Workspace ${workspace.slug} has no own key for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
   });
 }
 
@@ -46,8 +46,8 @@ export function requireAccepted(provider: string, { result, detail }: Credential
   if (result === "accepted") return;
   const advice =
     result === "refused"
-      ? "Copy it again from the provider; it was not kept"
-      : `The key was not kept. Try again, or keep it untested (skip_test, --no-test)`;
+      ? "Copy it again from the provider; it was not stored"
+      : "The key was not stored. Try again, or store it without a test (skip_test, --no-test)";
   throw fault("conflict", {
     message: `The key for ${provider} was not accepted: ${detail}. ${advice}.`,
     param: "key",
@@ -57,7 +57,7 @@ export function requireAccepted(provider: string, { result, detail }: Credential
 /** Simulated providers take no keys. */
 export function requireRealProvider(context: ManageContext, provider: string): void {
   if (context.snapshot().providers.get(provider)?.sandbox !== true) return;
-  throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
+  throw fault("conflict", { message: `${provider} is simulated and needs no key. Connect a real provider.` });
 }
 
 async function putOwnKey(
@@ -165,7 +165,7 @@ async function testPlatform(context: ManageContext, provider: string): Promise<C
   const credential = context.connections.credential(provider);
   if (credential !== undefined) return context.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
-    message: `The operator has not connected ${provider}. Connect it first (gateway provider connect ${provider}), or set what the list of providers names for it; a workspace's own key is tested with its workspace.`,
+    message: `The platform has no credential for ${provider}. Connect it first (gateway provider connect ${provider}), or set the variable named in the provider list. To test a workspace's own key, name the workspace.`,
   });
 }
 

@@ -75,7 +75,8 @@ function removePlatformKey(scope: ManageScope, provider: string): Promise<void> 
 
 function noStoredCredential({ connections }: ManageContext, provider: string) {
   const setting = connections.overridingSetting(provider);
-  const bySetting = setting === null ? "" : ` It is connected by the setting ${setting}: remove that, and start again.`;
+  const bySetting =
+    setting === null ? "" : ` It is connected by the setting ${setting}: remove the setting and restart.`;
   return fault("not_found", { message: `The platform has no stored credential for ${provider}.${bySetting}` });
 }
 

@@ -43,11 +43,11 @@ export function proofHandlers(context: ManageContext): Record<string, Handler> {
 function notProbeable(snapshot: CatalogueSnapshot, id: string, surface: string | undefined) {
   if (!snapshot.endpoints.has(id))
     return fault("not_found", {
-      message: `There is no endpoint "${printable(id)}": take one of the list (gateway proof list).`,
+      message: `There is no endpoint "${printable(id)}". \`gateway proof list\` lists the endpoints.`,
     });
   return invalidValue(
     "endpoint",
-    `${id} cannot be asked${surface === undefined ? "" : ` on ${surface}`}: it serves neither decisions nor speech here, its provider is not connected, it has no price, or it is retired`,
+    `must be an endpoint that can be probed: ${id} does not serve ${surface ?? "decisions or speech"} here, its provider is not connected, it has no price, or it is retired`,
   );
 }
 

@@ -21,7 +21,7 @@ function parseRetention(text: string | null | undefined): number {
   if (text === null || text === undefined) return RETENTION_DEFAULT_MS;
   const ms = parseDurationMs(text);
   if (ms === undefined || ms < 1000 || ms > RETENTION_MAX_MS)
-    throw invalidValue("retention", "write a duration such as 12h or 7d, from 1s to 90d");
+    throw invalidValue("retention", "must be a duration such as 12h or 7d, from 1s to 90d");
   return ms;
 }
 
@@ -29,7 +29,7 @@ function parseRetention(text: string | null | undefined): number {
 function requireRetentionAllowed(context: ManageContext, workspace: Workspace, keys: readonly string[] | null): void {
   const strict = (whose: string) =>
     fault("zero_data_retention_required", {
-      message: `${whose} demands zero data retention (zero_data_retention), so nothing may be captured. Change that policy first, or leave the key out.`,
+      message: `${whose} requires zero data retention (zero_data_retention), so nothing can be captured. Change the policy first, or exclude the key.`,
       param: "workspace",
     });
   if (workspace.policy.zeroDataRetention) throw strict(`Workspace ${workspace.slug}`);
@@ -103,7 +103,7 @@ async function findWindows(
 
 export function captureNotFound(idOrWorkspace: string): Fault {
   return fault("not_found", {
-    message: `There is no capture window and no workspace "${printable(idOrWorkspace)}": take one of the list (gateway capture list).`,
+    message: `There is no capture window or workspace "${printable(idOrWorkspace)}". \`gateway capture list\` lists all windows.`,
   });
 }
 

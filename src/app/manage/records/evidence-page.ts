@@ -80,7 +80,7 @@ function groups(title: string, rows: readonly Group[]): string {
       bar,
     ];
   });
-  return table(heads, lines, "Nothing was served.");
+  return table(heads, lines, "No requests were served.");
 }
 
 function policyText(policy: EvidenceReport["policies"][number]["policy"]): string {
@@ -91,8 +91,10 @@ function policyText(policy: EvidenceReport["policies"][number]["policy"]): strin
     policy.no_training ? "no training" : undefined,
     policy.blocked_providers.length === 0 ? undefined : `blocked: ${policy.blocked_providers.join(", ")}`,
     policy.allowed_models === null ? undefined : `models: ${policy.allowed_models.join(", ")}`,
+    policy.own_nodes === "exempt" ? "own nodes exempt from the floor" : undefined,
+    policy.test_keys === "simulated" ? "test keys: simulated providers only" : undefined,
   ].filter((rule) => rule !== undefined);
-  return rules.length === 0 ? "demands nothing" : rules.join("; ");
+  return rules.length === 0 ? "no restrictions" : rules.join("; ");
 }
 
 function policies(report: EvidenceReport): string {
@@ -105,23 +107,29 @@ function policies(report: EvidenceReport): string {
     say(one.excluded.map(({ rule, endpoints }) => `${endpoints} by ${rule}`).join("; ") || "none"),
     figure(one.requests),
   ]);
-  const heads = ["whose", right("version"), "from", "until", "demands", "endpoints it keeps out", right("requests")];
-  return table(heads, rows, "No version of a policy was kept in this period.");
+  const heads = ["whose", right("version"), "from", "until", "demands", "excluded endpoints", right("requests")];
+  return table(heads, rows, "No policy version was recorded in this period.");
 }
 
 function endpointEvidence(one: EvidenceReport["evidence"][number]): string {
   const levels = one.recorded_levels.join(", ");
   const head = `<h3>${text(one.endpoint)}</h3>`;
   if (!("level" in one))
-    return `${head}<p>Level when it served: ${text(levels)}. ${"own_node" in one ? "It was a machine of the workspace's own, and is not there any more." : "Today's catalogue has no such endpoint."}</p>`;
-  const facts = `Level when it served: ${levels}. Level now: ${one.level} (${one.reason}; confidence ${one.confidence}). Operator: ${one.operator ?? "not known"}. Computes in ${one.countries.join(", ") || "countries that are not known"} (${one.countries_kind}). Zero data retention: ${one.zero_data_retention}. Trains on data: ${one.trains_on_data}.`;
-  const rows = one.sources.map(({ claim, url, kind, read, stale }) => [
-    say(claim),
+    return `${head}<p>Level when it served: ${text(levels)}. ${"own_node" in one ? "This was a node of the workspace; it no longer exists." : "The current catalogue does not have this endpoint."}</p>`;
+  const facts = `Level when it served: ${levels}. Current level: ${one.level} (${one.reason}; confidence ${one.confidence}). Operator: ${one.operator ?? "unknown"}. Compute countries: ${one.countries.join(", ") || "unknown"} (${one.countries_kind}). Zero data retention: ${one.zero_data_retention}. Trains on data: ${one.trains_on_data}.`;
+  const rows = one.sources.map(({ subject, claim, status, url, kind, read, missing, stale }) => [
+    say(subject),
+    say(missing === null ? claim : `${claim} Missing: ${missing}`),
+    say(status),
     long(url),
-    say(kind),
+    say(kind === "primary" ? "provider" : "third party"),
     say(stale ? `${read} (older than 180 days)` : read),
   ]);
-  return `${head}<p>${text(facts)}</p>${table(["claim", "source", "kind", "read"], rows, "No source is named.")}`;
+  const attested = ("attestations" in one ? one.attestations : []).map(
+    ({ level, name, reason, at, recorded_by, ended_at }) =>
+      `<p>${text(`Attested ${level} by ${name} on ${at} (recorded by ${recorded_by}, ${ended_at === null ? "in force" : `ended ${ended_at}`}): ${reason}`)}</p>`,
+  );
+  return `${head}<p>${text(facts)}</p>${attested.join("")}${table(["subject", "statement", "status", "source", "type", "read"], rows, "No source is recorded.")}`;
 }
 
 function windows(report: EvidenceReport): string {
@@ -130,21 +138,21 @@ function windows(report: EvidenceReport): string {
     moment(one.opened_at),
     moment(one.closed_at ?? one.closes_at),
     say(one.opened_by),
-    say(one.reason ?? "no reason given"),
+    say(one.reason ?? "no reason stated"),
     say(one.retention),
     figure(one.items),
   ]);
-  const heads = ["window", "opened", "closed", "by", "why", "kept for", right("calls kept")];
-  return table(heads, rows, "No capture window was open: no prompt and no answer was kept by one.");
+  const heads = ["window", "opened", "closed", "by", "why", "retention", right("captured requests")];
+  return table(heads, rows, "No capture window was open: no prompt or response was captured.");
 }
 
 function servedRows(report: EvidenceReport): string {
   const rows = report.served.map((row) => [
-    say(row.policy_version ?? "not kept"),
+    say(row.policy_version ?? "not recorded"),
     say(row.environment),
     long(row.endpoint),
     say(row.level),
-    say(row.countries.join(", ") || "not known"),
+    say(row.countries.join(", ") || "unknown"),
     figure(row.served),
     figure(row.input_tokens),
     figure(row.output_tokens),
@@ -152,12 +160,12 @@ function servedRows(report: EvidenceReport): string {
   ]);
   const amounts = [right("requests"), right("input tokens"), right("output tokens"), right("cost")];
   const heads = ["policy version", "environment", "endpoint", "level", "countries", ...amounts];
-  return table(heads, rows, "Nothing was served.");
+  return table(heads, rows, "No requests were served.");
 }
 
 function refusals(report: EvidenceReport): string {
   const rows = report.refused.map((row) => [
-    say(row.policy_version ?? "not kept"),
+    say(row.policy_version ?? "not recorded"),
     say(row.rule),
     figure(row.requests),
   ]);
@@ -174,7 +182,7 @@ function routers(report: EvidenceReport): string {
     figure(one.requests),
   ]);
   const heads = ["router", right("version"), "from", "until", "says", right("requests")];
-  return table(heads, rows, "The workspace had no router of its own.");
+  return table(heads, rows, "The workspace had no routers.");
 }
 
 function facts(report: EvidenceReport): string {
@@ -188,7 +196,7 @@ function facts(report: EvidenceReport): string {
     ["requests", totals.requests.toLocaleString("en-GB")],
     ["served", totals.served.toLocaleString("en-GB")],
     ["refused by policy", totals.refused_by_policy.toLocaleString("en-GB")],
-    ["failed", inPart > 0 ? `${failed}, ${inPart.toLocaleString("en-GB")} of them served in part` : failed],
+    ["failed", inPart > 0 ? `${failed}, ${inPart.toLocaleString("en-GB")} of them partially served` : failed],
     ...repeated,
     ["cost", `${totals.cost} ${totals.currency}`],
   ];
@@ -197,35 +205,35 @@ function facts(report: EvidenceReport): string {
 
 function reach(report: EvidenceReport): string {
   const begins = report.log_begins_at;
-  if (begins === null) return "The log has no request of this workspace.";
+  if (begins === null) return "The log has no requests of this workspace.";
   const isWhole = begins <= report.period.from;
   return isWhole
-    ? "The log reaches back beyond the begin of the period."
-    : `The oldest request in the log is of ${atSecond(begins)}; if there were older ones, they are not in this report.`;
+    ? "The log covers the whole period."
+    : `The oldest request in the log is from ${atSecond(begins)}; earlier requests, if any, are not in this report.`;
 }
 
 /** The report as one printable page: it loads and runs nothing, and all text is escaped. */
 export function evidencePage(report: EvidenceReport): string {
   const { workspace, period, stored_responses: stored } = report;
   const storedText = stored.allowed
-    ? `Responses that callers ask to be stored are kept for ${stored.retention}, sealed with a key of the workspace.`
-    : "The workspace's policy demands zero data retention: no response may be stored.";
+    ? `Responses that callers store are kept for ${stored.retention}, encrypted with a key of the workspace.`
+    : "The workspace's policy requires zero data retention: no response can be stored.";
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Evidence report: ${text(workspace.name)}</title><style>${STYLE}</style></head><body><main>
 <h1>Evidence report: ${text(workspace.name)}</h1>
-<p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). From ${text(atSecond(period.from))} until before ${text(atSecond(period.to))}, made ${text(atSecond(report.generated_at))}; all times are UTC. Made with catalogue ${text(report.catalogue.version)}. ${text(reach(report))}</p>
+<p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). Period: ${text(atSecond(period.from))} to ${text(atSecond(period.to))} (exclusive). Generated ${text(atSecond(report.generated_at))} with catalogue ${text(report.catalogue.version)}. All times are UTC. ${text(reach(report))}</p>
 ${facts(report)}
 <h2>Levels (live traffic)</h2>${groups("level", report.by_level)}
 <h2>Countries (live traffic)</h2>
-<p class="soft">The countries in which a request may have been computed, as the catalogue had them when it was served.</p>${groups("countries", report.by_country)}
+<p class="soft">Countries in which a request may have been computed, according to the catalogue at the time of the request.</p>${groups("countries", report.by_country)}
 <h2>Providers (live traffic)</h2>${groups("provider", report.by_provider)}
-<h2>Who served, under which version of the policy</h2>${servedRows(report)}
+<h2>Serving endpoints by policy version</h2>${servedRows(report)}
 <h2>Refused by policy</h2>${refusals(report)}
 <h2>Policies in force</h2>
-<p class="soft">A request counts for the version in force when it came. What a version keeps out is said of today's catalogue.</p>${policies(report)}
+<p class="soft">A request counts for the version in force when it arrived. Excluded endpoints refer to the current catalogue.</p>${policies(report)}
 <h2>Routers in force</h2>${routers(report)}
-<h2>Evidence for the levels</h2>${report.evidence.length === 0 ? '<p class="soft">Nothing was served.</p>' : report.evidence.map(endpointEvidence).join("\n")}
+<h2>Evidence for the levels</h2>${report.evidence.length === 0 ? '<p class="soft">No requests were served.</p>' : report.evidence.map(endpointEvidence).join("\n")}
 <h2>Capture windows</h2>${windows(report)}
 <h2>Stored responses</h2><p>${text(storedText)}</p>
 </main></body></html>

@@ -1,4 +1,4 @@
-import type { CatalogueSnapshot, Endpoint, Provider } from "../../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, EvidenceSubject, Provider } from "../../../domain/catalogue/catalogue.ts";
 import { buildNodeProvider, nodeProviderSlug, nodeSovereignty } from "../../../domain/catalogue/node-catalogue.ts";
 import {
   EvidenceAggregator,
@@ -18,6 +18,7 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
 import type { ManageContext } from "../deps.ts";
+import { attestationView } from "../operation/nodes.ts";
 import { isoTime, policyView, routerSpecView } from "../views.ts";
 import { windowView } from "./captures.ts";
 
@@ -147,8 +148,8 @@ export async function buildEvidenceReport(context: ManageContext, workspace: Wor
       ...amountsView(sumOf(served), currency),
     },
     by_level: groupsView(live, currency, ({ level }) => level ?? "UNCLASSIFIED"),
-    by_country: groupsView(live, currency, ({ countries }) => countries.join(", ") || "not known"),
-    by_provider: groupsView(live, currency, ({ provider }) => provider ?? "not known"),
+    by_country: groupsView(live, currency, ({ countries }) => countries.join(", ") || "unknown"),
+    by_provider: groupsView(live, currency, ({ provider }) => provider ?? "unknown"),
     served: served.map((row) => servedView(row, currency)),
     refused: tally.refused.map(({ policyVersion, rule, requests }) => ({
       policy_version: policyVersion,
@@ -157,7 +158,7 @@ export async function buildEvidenceReport(context: ManageContext, workspace: Wor
     })),
     policies: policiesView(context, versions, tally, period),
     routers: routersView(await context.store.tenancy.routerVersions(id), tally, period),
-    evidence: endpointEvidence(context.snapshot(), context.nodes.registry.listByWorkspace(id), served),
+    evidence: endpointEvidence(context.snapshot(), context.nodes.registry.listByWorkspace(id), served, period),
     catalogue: { version: context.snapshot().version, built_at: isoTime(context.snapshot().builtAtMs) },
     capture_windows: windows.map((row) => windowView(context, row)),
     stored_responses: {
@@ -202,12 +203,13 @@ function endpointEvidence(
   snapshot: CatalogueSnapshot,
   nodes: readonly WorkspaceNode[],
   served: readonly ServedUsage[],
+  period: EvidencePeriod,
 ) {
   const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
   return ids.map((id) => {
     const levels = [...new Set(served.filter((row) => row.endpoint === id).map(({ level }) => level))];
     const recorded = { endpoint: id, recorded_levels: levels };
-    if (isNodeProvider(id)) return { ...recorded, ...nodeEvidence(nodes, id) };
+    if (isNodeProvider(id)) return { ...recorded, ...nodeEvidence(nodes, id, period) };
     const endpoint = snapshot.endpoints.get(id);
     if (endpoint === undefined) return { ...recorded, in_catalogue: false as const };
     const provider = snapshot.providers.get(endpoint.provider);
@@ -215,8 +217,8 @@ function endpointEvidence(
   });
 }
 
-/** Evidence of a node is what the workspace declares, while the node exists. */
-function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string) {
+/** Evidence of a node is what the workspace declares and attests, while the node exists. */
+function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string, { fromMs, toMs }: EvidencePeriod) {
   const own = { in_catalogue: false as const, own_node: true };
   const node = nodes.find((one) => endpointId.startsWith(`${nodeProviderSlug(one)}:`));
   if (node === undefined) return own;
@@ -225,13 +227,26 @@ function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string) {
   return {
     ...own,
     ...sovereigntyFacts(provider, { provider: provider.slug, region, sovereignty: nodeSovereignty(node) }),
+    attestations: node.attestations
+      .filter(({ atMs, endedAtMs }) => atMs < toMs && (endedAtMs === null || endedAtMs > fromMs))
+      .map(attestationView),
   };
 }
+
+/** Subjects that levels and policies depend on. */
+const REPORTED_SUBJECTS: ReadonlySet<EvidenceSubject> = new Set([
+  "location",
+  "operator",
+  "certification",
+  "ownership",
+  "infrastructure",
+  "retention",
+  "training",
+]);
 
 type EndpointLocation = Pick<Endpoint, "provider" | "region" | "sovereignty">;
 
 function sovereigntyFacts(provider: Provider | undefined, { provider: slug, region, sovereignty }: EndpointLocation) {
-  const own = sovereignty.evidence;
   return {
     provider: provider?.name ?? slug,
     operator: provider?.operator ?? null,
@@ -244,11 +259,8 @@ function sovereigntyFacts(provider: Provider | undefined, { provider: slug, regi
     countries_kind: sovereignty.countriesKind,
     zero_data_retention: sovereignty.zeroDataRetention,
     trains_on_data: sovereignty.trainsOnData,
-    sources: [
-      ...(own === null
-        ? []
-        : [{ claim: "this endpoint", url: own.url, kind: own.kind, read: own.read, stale: own.stale }]),
-      ...(provider?.evidence ?? []).map(({ claim, url, kind, read, stale }) => ({ claim, url, kind, read, stale })),
-    ],
+    sources: [...sovereignty.evidence, ...(provider?.evidence ?? [])]
+      .filter(({ subject }) => REPORTED_SUBJECTS.has(subject))
+      .map(({ seeAlso: _seeAlso, ...statement }) => statement),
   };
 }

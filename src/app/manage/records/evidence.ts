@@ -14,8 +14,8 @@ const PERIOD_MAX_MS = 366 * DAY_MS;
 function periodOf(from: string | undefined, to: string | undefined, nowMs: number): EvidencePeriod {
   const toMs = parseTime("to", to ?? null) ?? nowMs;
   const fromMs = parseTime("from", from ?? null) ?? toMs - PERIOD_DEFAULT_MS;
-  if (fromMs >= toMs) throw invalidValue("from", "write a time before `to`");
-  if (toMs - fromMs > PERIOD_MAX_MS) throw invalidValue("from", "write a period of at most 366 days");
+  if (fromMs >= toMs) throw invalidValue("from", "must be a time before `to`");
+  if (toMs - fromMs > PERIOD_MAX_MS) throw invalidValue("from", "must be a period of at most 366 days");
   return { fromMs, toMs };
 }
 

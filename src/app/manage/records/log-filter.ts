@@ -36,7 +36,7 @@ export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pic
   if (own === undefined) return filter;
   if (filter.memberId === undefined || filter.memberId === own) return { ...filter, memberId: own };
   throw fault("insufficient_role", {
-    message: "As a member you see your own requests. Leave the filter out, or ask an admin.",
+    message: "As a member you can see your own requests only. Remove the filter, or ask an admin.",
     param: "member",
   });
 }

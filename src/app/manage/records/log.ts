@@ -92,15 +92,15 @@ const ERROR_EXPLANATIONS = new Map<string, { says: string; next: string }>([
   [
     "client_disconnected",
     {
-      says: "The caller hung up before the answer was whole; what was used until then is charged.",
-      next: "Give the caller more time, or ask for a stream.",
+      says: "The client disconnected before the response was complete. The usage until then is charged.",
+      next: "Increase the client's timeout, or use streaming.",
     },
   ],
   [
     "interrupted",
     {
-      says: "The gateway was killed while it answered; nothing was charged.",
-      next: "Send it again.",
+      says: "The gateway was killed while it served the request. Nothing was charged.",
+      next: "Retry.",
     },
   ],
 ]);

@@ -10,7 +10,7 @@ const params = { workspace: "lab" };
 
 beforeAll(async () => {
   room = await openManageFixture([
-    { name: "sound", run: async () => ({ ok: true, detail: "fine" }) },
+    { name: "sound", run: async () => ({ ok: true, status: "ok", detail: "fine" }) },
     { name: "journal", run: async () => Promise.reject(new Error("the disk is full")) },
   ]);
   workspaceId = String((await room.ask("manageCreateWorkspace", { body: { slug: "lab" } }))["id"]);
@@ -202,6 +202,7 @@ describe("request log", () => {
       cost: "0.0000125",
       own_key: false,
       node_id: null,
+      level_attested: false,
       currency: "EUR",
       ttfb_ms: 21,
       total_ms: 24,
@@ -226,6 +227,7 @@ describe("request log", () => {
       workspace: "lab",
       decision: record("").decision,
       detail: null,
+      omitted: [],
       client_request_id: null,
       upstream_id: "up_1",
       captured_in: null,
@@ -255,7 +257,7 @@ describe("request log", () => {
       error: {
         code: "insufficient_credits",
         says: expect.stringContaining("wallet"),
-        next: expect.stringMatching(/^Top up/),
+        next: expect.stringMatching(/^Add funds/),
       },
       charge: null,
       cost: "0.00",
@@ -326,9 +328,9 @@ describe("operation", () => {
   test("doctor fails if one check fails or throws, and names it", async () => {
     const { ok, checks } = await room.ask("manageDoctor");
     expect(ok).toBe(false);
-    expect(checks).toContainEqual({ name: "sound", ok: true, detail: "fine" });
-    expect(checks).toContainEqual({ name: "journal", ok: false, detail: "the disk is full" });
-    expect(checks).toContainEqual({ name: "ledger", ok: true, detail: "the books balance" });
+    expect(checks).toContainEqual({ name: "sound", ok: true, status: "ok", detail: "fine" });
+    expect(checks).toContainEqual({ name: "journal", ok: false, status: "failed", detail: "the disk is full" });
+    expect(checks).toContainEqual({ name: "ledger", ok: true, status: "ok", detail: "the ledger balances" });
     expect(checks).toContainEqual(expect.objectContaining({ name: "providers", ok: true }));
   });
 
@@ -351,8 +353,8 @@ describe("operation", () => {
     const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
     await other.state.credit(String(id), -5n);
     const { checks } = await other.ask("manageDoctor");
-    const detail = expect.stringContaining("start it again on its DATA_DIR");
-    expect(checks).toContainEqual({ name: "wallets", ok: false, detail });
+    const detail = expect.stringContaining("start it again with its DATA_DIR");
+    expect(checks).toContainEqual({ name: "wallets", ok: false, status: "failed", detail });
   });
 });
 

@@ -34,7 +34,7 @@ export function responseHandlers(context: ManageContext): Record<string, Handler
         if (await responses.remove(workspace.id, id, scope.clock.nowMs()))
           return { answer: null, audit: { action: "response.delete", workspaceId: workspace.id, target: id } };
         throw fault("not_found", {
-          message: `The workspace ${workspace.slug} has no stored response with the id "${printable(id)}".`,
+          message: `Workspace ${workspace.slug} has no stored response with the id "${printable(id)}".`,
         });
       });
       return { status: 200, json: { id, deleted: true } };

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { Fault, invalidValue } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
+import { canonicalModelId } from "../../../domain/catalogue/model-names.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -50,13 +51,17 @@ function findOwnedKey(context: ManageContext, workspace: Workspace, exchange: Ex
   const key = context.directory.key(id);
   const own = ownMemberId(exchange);
   if (key?.workspaceId === workspace.id && (own === undefined || key.memberId === own)) return key;
-  throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${printable(id)}"`);
+  throw invalidValue(
+    "key",
+    `must be a key of the workspace: ${workspace.slug} has no key with the id "${printable(id)}"`,
+  );
 }
 
 async function explainRequest(context: ManageContext, request: ExplainRequest) {
   const { workspace, key, surface, text, model, planning } = request;
   const decode = context.decoders[surface];
-  if (decode === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
+  if (decode === undefined)
+    throw invalidValue("surface", `must be a chat surface: requests of ${surface} cannot be explained`);
   let decoded: DecodedChatRequest;
   try {
     decoded = await decode(Buffer.from(withModel(text, model)));
@@ -77,7 +82,7 @@ async function explainRequest(context: ManageContext, request: ExplainRequest) {
   const refusal =
     explained.refusal === null ? null : (toCallerParameterNames?.(explained.refusal) ?? explained.refusal);
   return {
-    ...headerView(request, inference.outline.model),
+    ...headerView(request, canonicalModelId(inference.outline.model, planning.catalogue.snapshot)),
     ...explanationView({ ...explained, refusal }, inference.inputTokens),
   };
 }
@@ -193,7 +198,7 @@ function requestedModel(
 /** Whether a name is a model id, possibly an unknown one, and no router of the workspace. */
 function isModelName(context: ManageContext, { id }: Workspace, word: string): boolean {
   if (context.directory.router(id, word) !== undefined) return false;
-  return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(context, id).models.has(word);
+  return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(context, id).modelIds(word).length > 0;
 }
 
 export function explainHandlers(context: ManageContext): Record<string, Handler> {

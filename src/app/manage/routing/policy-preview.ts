@@ -80,10 +80,11 @@ async function recentUse(context: ManageContext, { id }: Workspace, exchange: Ex
   return used;
 }
 
-function modelView({ model, fate, endpoints }: ModelEffect, requests: number) {
+function modelView({ model, fate, endpoints }: ModelEffect, isCallable: boolean, requests: number) {
   return {
     id: model.id,
     name: model.name,
+    callable: isCallable,
     fate,
     requests,
     endpoints: endpoints.map(({ endpoint, before, after }) => ({
@@ -115,7 +116,8 @@ async function preview(
   const effect = scope === "callable" ? callable : effectOn(scope);
   const sinceMs = Math.floor(context.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
   const used = await recentUse(context, workspace, exchange, sinceMs);
-  const models = effect.models.map((one) => modelView(one, used.get(one.model.id) ?? 0));
+  const callableIds = new Set(callable.models.map(({ model }) => model.id));
+  const models = effect.models.map((one) => modelView(one, callableIds.has(one.model.id), used.get(one.model.id) ?? 0));
   return {
     policy: policyView(policy),
     scope,

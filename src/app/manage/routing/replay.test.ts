@@ -95,7 +95,7 @@ describe("many requests", () => {
       more: false,
       compared: 0,
       left_out: [
-        { requests: 225, reason: "the log does not say what it needed" },
+        { requests: 225, reason: "the log does not have its requirements" },
         { requests: 225, reason: "the router would refuse it: model_not_found" },
       ],
     });

@@ -21,13 +21,13 @@ const LIMIT_DEFAULT = 1000;
 const SLICE = 25;
 
 const NOTES = [
-  "Quality is the catalogue's score of the model, not a measurement of these answers.",
-  "Each request is planned on its own, with today's catalogue, policy and measured speed; sessions and failures of that time are not replayed.",
-  "Token counts are those of the answers that were given; another model would have written more or less, and a cache is taken to be as warm as it was.",
+  "Quality is the catalogue's score of the model, not a measurement of these responses.",
+  "Each request is planned separately, with the current catalogue, policy and measured latency; sessions and past failures are not replayed.",
+  "Token counts are those of the actual responses; another model would have written more or less. The cache hit rate is assumed to be the same.",
 ];
 
 const WITHOUT_OWN_KEYS =
-  "The workspace's own keys at providers are not used here: all requests are planned on the platform's endpoints and at their prices, also those that an own key would serve.";
+  "The workspace's own provider keys are not considered: all requests are planned on the platform's endpoints at their prices, including those an own key would serve.";
 
 function notesFor({ planning }: ManageContext, { id }: Workspace): readonly string[] {
   return planning.ownKeys.of(id) === undefined ? NOTES : [...NOTES, WITHOUT_OWN_KEYS];
@@ -52,7 +52,7 @@ type ReplayPeriod = { readonly filter: LogFilter; readonly sinceMs: number | nul
 function periodOf({ since, until, model, key }: ReplayInput, nowMs: number): ReplayPeriod {
   const sinceMs = parseTime("since", since ?? null);
   const untilMs = parseTime("until", until ?? null) ?? nowMs;
-  if (sinceMs !== null && sinceMs >= untilMs) throw invalidValue("since", "write a time before `until`");
+  if (sinceMs !== null && sinceMs >= untilMs) throw invalidValue("since", "must be a time before `until`");
   const filter = {
     ...(sinceMs === null ? {} : { sinceMs }),
     untilMs,

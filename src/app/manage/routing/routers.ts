@@ -26,7 +26,7 @@ import {
 } from "../deps.ts";
 import { type KnownNames, knownNamesFor } from "../known-names.ts";
 import { paginate } from "../page.ts";
-import { emptyToNull, parseCountries, requireKnown } from "../tenancy/policies.ts";
+import { emptyToNull, parseCountries, requireModels } from "../tenancy/policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "../views.ts";
 
 const SLUG = /^[a-z0-9-]{1,64}$/;
@@ -37,8 +37,7 @@ type RouterInput = z.infer<typeof RouterPut>;
 /** A complete spec with defaults; `at` is the path prefix of its fields in the body. */
 function parseRouterSpec(input: RouterInput, names: KnownNames, at = ""): RouterSpec {
   const { floor } = input;
-  const models = (field: "models" | "fallback") =>
-    requireKnown(`${at}${field}`, "model", input[field] ?? [], names.models);
+  const models = (field: "models" | "fallback") => requireModels(`${at}${field}`, input[field] ?? [], names);
   return {
     weights: parseWeights(input.weights ?? null, `${at}weights`),
     floor: floor === undefined || floor === "none" ? null : floor,
@@ -55,7 +54,7 @@ function parseWeights(input: NonNullable<RouterInput["weights"]> | null, param: 
   if (input === null) return EVEN_WEIGHTS;
   const weights = { quality: input.quality ?? 0, cost: input.cost ?? 0, latency: input.latency ?? 0 };
   if (weights.quality + weights.cost + weights.latency === 0)
-    throw invalidValue(param, "write at least one of quality, cost and latency above 0, or leave it out");
+    throw invalidValue(param, "must have at least one of quality, cost and latency above 0, or be omitted");
   return weights;
 }
 
@@ -67,15 +66,14 @@ export function unsavedRouter(context: ManageContext, workspace: Workspace, slug
 }
 
 function requireSlug(slug: string): void {
-  if (!SLUG.test(slug))
-    throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
+  if (!SLUG.test(slug)) throw invalidValue("router", "must be 1 to 64 lowercase letters, digits and hyphens");
 }
 
 export function findRouter(context: Pick<TenancyDeps, "directory">, workspace: Workspace, slug: string): Router {
   const router = context.directory.router(workspace.id, slug);
   if (router !== undefined) return router;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} has no router "${printable(slug)}": take one of the list (gateway router list ${workspace.slug}).`,
+    message: `Workspace ${workspace.slug} has no router "${printable(slug)}". \`gateway router list ${workspace.slug}\` lists its routers.`,
   });
 }
 
@@ -107,7 +105,7 @@ async function putRouter(deps: TenancyScope, workspace: Workspace, slug: string,
   if (before !== undefined && isDeepStrictEqual(before.spec, spec)) return before;
   if (before === undefined && deps.directory.routers(workspace.id).length >= ROUTERS_MAX)
     throw fault("conflict", {
-      message: `Workspace ${workspace.slug} has ${ROUTERS_MAX} routers, which is the most: remove one first.`,
+      message: `Workspace ${workspace.slug} already has ${ROUTERS_MAX} routers, the maximum. Remove one first.`,
     });
   const was = before === undefined ? null : routerSpecView(before.spec);
   const head = await saveVersion(deps, workspace, slug, spec, {
@@ -129,14 +127,10 @@ async function restoreRouter(deps: ManageScope, workspace: Workspace, slug: stri
   if (versions.length === 0) findRouter(deps, workspace, slug);
   const spec = versions.find((one) => one.version === version)?.spec;
   if (spec === undefined)
-    throw invalidValue("version", `router ${slug} has the versions 1 to ${versions[0]?.version ?? 0}`);
-  if (spec === null) throw invalidValue("version", `version ${version} removed the router: name one before it`);
-  requireKnown(
-    "version",
-    "model",
-    [...(spec.models ?? []), ...spec.fallback],
-    knownNamesFor(deps, workspace.id).models,
-  );
+    throw invalidValue("version", `must be a version from 1 to ${versions[0]?.version ?? 0} of router ${slug}`);
+  if (spec === null)
+    throw invalidValue("version", `must be a version with content: version ${version} deleted the router`);
+  requireModels("version", [...(spec.models ?? []), ...spec.fallback], knownNamesFor(deps, workspace.id));
   return putRouter(deps, workspace, slug, spec);
 }
 

@@ -16,7 +16,7 @@ export async function firstStart(tenancy: TenancyDeps): Promise<string> {
     (await createWorkspace(deps, { slug: DEMO_SLUG, name: "Demo", currency: "EUR" }));
   await creditWallet(deps, workspace, {
     nanos: DEMO_CREDIT_NANOS,
-    note: "sandbox credit of the first start",
+    note: "initial sandbox credit",
     name: "first-start",
   });
   const { secret } = await createKey(deps, workspace, { name: "first key", environment: "test", personal: null });

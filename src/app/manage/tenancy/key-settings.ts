@@ -58,12 +58,12 @@ function normalizeScopes(scopes: readonly Scope[] | null): readonly Scope[] | nu
   return scopes === null || scopes.length === 0 ? null : [...new Set(scopes)];
 }
 
-function parseAllowlist(entries: readonly string[] | null): readonly string[] | null {
+export function parseAllowlist(entries: readonly string[] | null): readonly string[] | null {
   if (entries === null || entries.length === 0) return null;
   const list = entries.map((entry) => entry.trim().toLowerCase());
   for (const entry of list) {
     if (!isCidr(entry))
-      throw invalidValue("ip_allowlist", `"${printable(entry)}" is not an IPv4 or IPv6 address or CIDR block`);
+      throw invalidValue("ip_allowlist", `must be IP addresses or CIDR blocks: "${printable(entry)}" is neither`);
   }
   return [...new Set(list)];
 }
@@ -71,6 +71,6 @@ function parseAllowlist(entries: readonly string[] | null): readonly string[] | 
 export function parseTime(param: string, text: string | null): number | null {
   if (text === null) return null;
   const ms = parseIsoTimeMs(text);
-  if (ms === undefined) throw invalidValue(param, `"${printable(text)}" is not a time that exists`);
+  if (ms === undefined) throw invalidValue(param, `must be a valid time: "${printable(text)}" does not exist`);
   return ms;
 }

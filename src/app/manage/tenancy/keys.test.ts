@@ -91,6 +91,8 @@ describe("creating", () => {
       no_training: true,
       blocked_providers: [],
       allowed_models: null,
+      own_nodes: "subject",
+      test_keys: "any",
     };
     expect((await show(issued["id"]))["policy"]).toEqual(shown);
     const change = (policy: unknown) => room.ask("manageChangeKey", { params, body: { policy } });
@@ -141,6 +143,37 @@ describe("creating", () => {
     ]);
   });
 
+  test("KEY-06 a key is created with spend limits, in the directory, the store and the audit log at once", async () => {
+    const issued = await create({ name: "capped", spend_limits: { day: "2.50", month: "40" } });
+    const id = String(issued["id"]);
+    const stored = async () => (await room.store.limits.loadAll()).find(({ spenderId }) => spenderId === id);
+    expect(await stored()).toMatchObject({ of: "key", dayNanos: 2_500_000_000n, monthNanos: 40_000_000_000n });
+    expect(room.directory.limits.of(id)).toEqual(await stored());
+    const lines = async () => (await room.ask("manageListAudit", { query: `target=${id}` }))["data"];
+    expect(await lines()).toMatchObject([
+      { action: "key.create", detail: { spend_limits: { day: "2.50", month: "40.00" } } },
+    ]);
+    room.wait(1);
+    // A successor shares the limits of its rotation root; a period that is not named stays.
+    const next = await rotate(id);
+    const change = (spend_limits: JsonObject) =>
+      room.ask("manageChangeKey", { params: { id: String(next["id"]) }, body: { spend_limits } });
+    room.wait(1);
+    await change({ day: null });
+    expect(room.directory.limits.of(id)).toMatchObject({ dayNanos: null, monthNanos: 40_000_000_000n });
+    expect((await room.ask("manageListAudit", { query: "limit=1" }))["data"]).toMatchObject([
+      {
+        action: "key.change",
+        detail: {
+          before: { spend_limits: { day: "2.50", month: "40.00" } },
+          after: { spend_limits: { day: null, month: "40.00" } },
+        },
+      },
+    ]);
+    await change({ month: null });
+    expect(await stored()).toBeUndefined();
+  });
+
   test("changing other settings keeps a key's policy", async () => {
     const issued = await create({ policy: { floor: "L1" } });
     const changed = await room.ask("manageChangeKey", { params: { id: String(issued["id"]) }, body: { rpm: 5 } });
@@ -164,6 +197,8 @@ describe("creating", () => {
     [{ policy: { countries: ["UK"] } }, "policy.countries"],
     [{ policy: { blocked_providers: ["nobody"] } }, "policy.blocked_providers"],
     [{ policy: { allowed_models: ["acme/none"] } }, "policy.allowed_models"],
+    [{ spend_limits: { day: "2,50" } }, "spend_limits.day"],
+    [{ spend_limits: { month: "1000000001" } }, "spend_limits.month"],
   ])("a bad value %j is refused with its name", async (body, param) => {
     const refused = await room.refusal("manageCreateKey", { params: { workspace: "lab" }, body });
     expect([refused.status, refused.code, refused.param]).toEqual([400, "invalid_value", param]);

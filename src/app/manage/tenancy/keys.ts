@@ -1,9 +1,11 @@
 import { fault } from "../../../contract/faults.ts";
 import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../../domain/tenancy/key.ts";
+import { noSpendLimits, type SpendLimits } from "../../../domain/tenancy/limits.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
 import { printable } from "../../printable.ts";
 import { type AuditDetails, commitWithAudit, findWorkspace, type TenancyDeps, type TenancyScope } from "../deps.ts";
+import { type LimitChange, limitAmounts } from "../money/limits.ts";
 import { keySettingsView, keyStateAt } from "../views.ts";
 import { type KeySettings, keyPolicyAfter, UNRESTRICTED_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
@@ -19,6 +21,7 @@ export type NewKey = {
   /** The e-mail of a personal key's owner; null: a workspace key. */
   readonly personal: string | null;
   readonly settings?: Partial<KeySettings>;
+  readonly spendLimits?: LimitChange | undefined;
 };
 
 export async function createKey(deps: TenancyScope, workspace: Workspace, input: NewKey): Promise<IssuedKey> {
@@ -36,7 +39,8 @@ export async function createKey(deps: TenancyScope, workspace: Workspace, input:
     state: waits ? "pending" : "active",
     rotatedFrom: null,
   });
-  await saveKeys(deps, [issued.key], {
+  const limits = limitsAfter(deps, issued.key, input.spendLimits);
+  const audit = {
     action: "key.create",
     workspaceId: workspace.id,
     target: issued.key.id,
@@ -45,8 +49,10 @@ export async function createKey(deps: TenancyScope, workspace: Workspace, input:
       environment: input.environment,
       member: owner?.email ?? null,
       state: issued.key.state,
+      ...(limits === undefined ? {} : { spend_limits: limitAmounts(limits.after) }),
     },
-  });
+  };
+  await saveKeys(deps, [issued.key], audit, limits?.after);
   return issued;
 }
 
@@ -55,7 +61,7 @@ function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): 
   const member = memberByEmail(deps, workspace, email);
   if (member !== undefined) return member;
   throw fault("not_allowed", {
-    message: `${printable(email)} is not a member of ${workspace.slug}: add the member first (gateway member add ${workspace.slug} EMAIL).`,
+    message: `${printable(email)} is not a member of ${workspace.slug}. Add the member first (gateway member add ${workspace.slug} EMAIL).`,
     param: "member",
   });
 }
@@ -63,8 +69,16 @@ function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): 
 function requirePersonalKeys(workspace: Workspace): void {
   if (workspace.keyPolicy.personalKeys) return;
   throw fault("not_allowed", {
-    message: `Personal keys are switched off in ${workspace.slug}: switch them on first (gateway member policy ${workspace.slug} --personal-keys on).`,
+    message: `Personal keys are turned off in ${workspace.slug}. Turn them on first (gateway member policy ${workspace.slug} --personal-keys on).`,
     param: "member",
+  });
+}
+
+/** The portal's own keys are managed by the gateway: a change could outlive the session that they were issued for. */
+function requireApiKey({ id, purpose }: ApiKey): void {
+  if (purpose === undefined) return;
+  throw fault("conflict", {
+    message: `Key ${id} belongs to the ${purpose} of the portal: it can be revoked, but not changed or rotated.`,
   });
 }
 
@@ -88,17 +102,32 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
   return KEY_PREFIXES[kind][environment];
 }
 
+/** A rotated key and its successors share the limits of their rotation root; undefined: not changed. */
+function limitsAfter({ directory }: TenancyDeps, { id, workspaceId }: ApiKey, change: LimitChange | undefined) {
+  if (change === undefined || Object.keys(change).length === 0) return undefined;
+  const spenderId = directory.rotationRootOf(id);
+  const before = directory.limits.of(spenderId) ?? noSpendLimits(workspaceId, "key", spenderId);
+  return { before, after: { ...before, ...change } };
+}
+
 /** Writes SQL with the audit entry, then the directory that the next request reads. */
-async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: AuditDetails): Promise<void> {
+export async function saveKeys(
+  deps: TenancyScope,
+  keys: readonly ApiKey[],
+  audit: AuditDetails | null,
+  spendLimits?: SpendLimits,
+): Promise<void> {
   const createdAtMs = deps.clock.nowMs();
   const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
-  await commitWithAudit(deps, async ({ tenancy, captures }) => {
+  await commitWithAudit(deps, async ({ tenancy, captures, limits }) => {
     await tenancy.saveKeys(keys);
+    if (spendLimits !== undefined) await limits.save(spendLimits);
     for (const { workspaceId, id, policy } of keys)
       await tenancy.savePolicyVersion({ workspaceId, keyId: id, createdAtMs, policy });
     for (const { workspaceId, id } of strict) await captures.purgeKey(workspaceId, id);
     return { answer: null, audit };
   });
+  if (spendLimits !== undefined) deps.directory.limits.put(spendLimits);
   for (const key of keys) deps.directory.putKey(key);
   for (const { workspaceId, id } of strict) {
     // Also purges captures that were being written during the change.
@@ -112,6 +141,7 @@ async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: Audi
 
 /** The new key copies all settings; the old one stays valid until the grace period ends. */
 export async function rotateKey(deps: TenancyScope, old: ApiKey, graceMs: number): Promise<IssuedKey> {
+  requireApiKey(old);
   const nowMs = deps.clock.nowMs();
   const state = keyStateAt(old, nowMs);
   if (state !== "active")
@@ -165,16 +195,28 @@ export async function approveKey(deps: TenancyScope, key: ApiKey): Promise<ApiKe
 
 export type KeyChange = Partial<KeySettings> & { readonly name?: string };
 
-export async function changeKey(deps: TenancyScope, key: ApiKey, input: KeyChange): Promise<ApiKey> {
+export async function changeKey(
+  deps: TenancyScope,
+  key: ApiKey,
+  input: KeyChange,
+  spendLimits?: LimitChange,
+): Promise<ApiKey> {
   if (key.state === "revoked")
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
+  requireApiKey(key);
   const policy = input.policy === undefined ? key.policy : keyPolicyAfter(key.policy, input.policy);
   const changed: ApiKey = { ...key, ...input, policy, version: key.version + 1 };
-  await saveKeys(deps, [changed], {
+  const limits = limitsAfter(deps, key, spendLimits);
+  const view = (settings: ApiKey, amounts: SpendLimits | undefined) => ({
+    ...keySettingsView(settings),
+    ...(amounts === undefined ? {} : { spend_limits: limitAmounts(amounts) }),
+  });
+  const audit = {
     action: "key.change",
     workspaceId: key.workspaceId,
     target: key.id,
-    detail: { before: keySettingsView(key), after: keySettingsView(changed) },
-  });
+    detail: { before: view(key, limits?.before), after: view(changed, limits?.after) },
+  };
+  await saveKeys(deps, [changed], audit, limits?.after);
   return changed;
 }

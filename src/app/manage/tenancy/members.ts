@@ -24,6 +24,7 @@ import { requireFreshSignInForRole } from "../fresh-sign-in.ts";
 import { ownMemberId, requireRoleAtLeast } from "../membership.ts";
 import { paginate } from "../page.ts";
 import { keyPolicyView, memberListedView, memberView } from "../views.ts";
+import { parseAllowlist } from "./key-settings.ts";
 
 /** Addresses are compared case-insensitively. */
 export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, email: string) {
@@ -49,7 +50,7 @@ async function addMember(scope: ManageScope, workspace: Workspace, added: Member
   const existing = memberByEmail(scope, workspace, email);
   if (existing !== undefined && (pending || !existing.pending))
     throw fault("conflict", {
-      message: `${printable(email)} is a member of ${workspace.slug} already.`,
+      message: `${printable(email)} is already a member of ${workspace.slug}.`,
       param: "email",
     });
   if (!pending) await requireVerifiedEmail(scope, email);
@@ -115,7 +116,7 @@ function requireAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Membe
   if (!owns(member) || otherMembers(deps, member).some(owns)) return;
   const { slug } = findWorkspace(deps, member.workspaceId);
   throw fault("conflict", {
-    message: `${member.email} is the only owner of ${slug}. Make someone else an owner first.`,
+    message: `${member.email} is the only owner of ${slug}. Make another member an owner first.`,
   });
 }
 
@@ -173,7 +174,7 @@ async function requireVerifiedEmail(context: ManageContext, email: string): Prom
   const [person] = await context.store.people.summariesByEmail([email]);
   if (person === undefined || person.emailVerified) return;
   throw fault("conflict", {
-    message: `${printable(email)} has an account here: invite them (gateway invitation create), and they accept.`,
+    message: `${printable(email)} already has an account. Send an invitation (gateway invitation create); the membership starts when it is accepted.`,
     param: "email",
   });
 }
@@ -233,10 +234,12 @@ export function memberHandlers(context: ManageContext): Record<string, Handler> 
     manageChangeKeyPolicy: mutation(context, async (exchange, scope) => {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const body = await readBody(exchange, KeyPolicyPatch);
+      const ipAllowlist = body.ip_allowlist === undefined ? undefined : parseAllowlist(body.ip_allowlist);
       return scope.serialized(async () => {
         const changed = await changeKeyPolicy(scope, findWorkspace(scope, id), {
           ...(body.personal_keys === undefined ? {} : { personalKeys: body.personal_keys }),
           ...(body.approval === undefined ? {} : { approval: body.approval }),
+          ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
         });
         return { status: 200, json: keyPolicyView(changed.keyPolicy) };
       });

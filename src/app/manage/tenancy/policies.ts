@@ -24,18 +24,15 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
     ...(blocked_providers === undefined
       ? {}
       : {
-          blockedProviders: requireKnown(
-            `${at}blocked_providers`,
-            "provider",
-            blocked_providers ?? [],
-            names.providers,
-          ),
+          blockedProviders: requireProviders(`${at}blocked_providers`, blocked_providers ?? [], names),
         }),
     ...(allowed_models === undefined
       ? {}
       : {
-          allowedModels: emptyToNull(requireKnown(`${at}allowed_models`, "model", allowed_models ?? [], names.models)),
+          allowedModels: emptyToNull(requireModels(`${at}allowed_models`, allowed_models ?? [], names)),
         }),
+    ...(input.own_nodes === undefined ? {} : { ownNodesExempt: input.own_nodes === "exempt" }),
+    ...(input.test_keys === undefined ? {} : { testKeysSimulated: input.test_keys === "simulated" }),
   };
 }
 
@@ -50,7 +47,7 @@ export function parseCountries(param: string, codes: readonly string[]): readonl
 export function parseCountryCode(param: string, text: string): string {
   const code = text.toUpperCase();
   if (isCountry(code)) return code;
-  throw invalidValue(param, `"${printable(code)}" is not an ISO 3166-1 country code such as DE`);
+  throw invalidValue(param, `must be ISO 3166-1 country codes such as DE: "${printable(code)}" is not one`);
 }
 
 const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
@@ -63,15 +60,23 @@ function isCountry(code: string): boolean {
   return new Intl.Locale(`und-${code}`).region === code;
 }
 
-export function requireKnown(
-  param: string,
-  what: string,
-  names: readonly string[],
-  all: KnownNames["models"],
-): readonly string[] {
-  for (const name of names)
-    if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${printable(name)}"`);
-  return [...new Set(names)];
+function requireProviders(param: string, slugs: readonly string[], { providers }: KnownNames): readonly string[] {
+  for (const slug of slugs)
+    if (!providers.has(slug))
+      throw invalidValue(param, `must be in the catalogue: there is no provider "${printable(slug)}"`);
+  return [...new Set(slugs)];
+}
+
+/** The canonical ids, which requests are compared with. */
+export function requireModels(param: string, names: readonly string[], { modelIds }: KnownNames): readonly string[] {
+  const found = names.map((name) => {
+    const [id, ...others] = modelIds(name);
+    if (id === undefined) throw invalidValue(param, `must be in the catalogue: there is no model "${printable(name)}"`);
+    if (others.length > 0)
+      throw invalidValue(param, `must be one model: "${printable(name)}" names ${[id, ...others].join(", ")}`);
+    return id;
+  });
+  return [...new Set(found)];
 }
 
 async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {

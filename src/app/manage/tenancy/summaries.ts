@@ -33,7 +33,8 @@ async function summaryOf(context: ManageContext, workspace: Workspace, spentNano
     margin: context.planning.margins.overrideFor(id)?.share ?? null,
     members: members.length,
     owners: members.filter(({ role, pending }) => role === "owner" && !pending).map(({ email }) => email),
-    keys: context.directory.keys(id).filter((key) => keyValidityOf(key, nowMs) === "valid").length,
+    keys: context.directory.keys(id).filter((key) => key.purpose === undefined && keyValidityOf(key, nowMs) === "valid")
+      .length,
     last_request_at: last === undefined ? null : isoTime(last),
   };
 }

@@ -121,8 +121,13 @@ describe("members", () => {
     expect(await room.ask("manageChangeKeyPolicy", { params, body: { approval: true } })).toEqual({
       personal_keys: false,
       approval: true,
+      ip_allowlist: null,
     });
-    expect(await room.ask("manageShowKeyPolicy", { params })).toEqual({ personal_keys: false, approval: true });
+    expect(await room.ask("manageShowKeyPolicy", { params })).toEqual({
+      personal_keys: false,
+      approval: true,
+      ip_allowlist: null,
+    });
   });
 });
 
@@ -141,6 +146,8 @@ describe("policy", () => {
       no_training: true,
       blocked_providers: [provider],
       allowed_models: null,
+      own_nodes: "subject",
+      test_keys: "any",
     });
     expect(await room.ask("manageShowPolicy", { params })).toEqual(changed);
     expect(room.directory.workspace("a-1")?.policy).toMatchObject({ floor: "L2", noTraining: true });

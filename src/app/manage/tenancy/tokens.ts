@@ -33,7 +33,9 @@ type TokenInput = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
 
 async function createToken(scope: ManageScope, workspace: Workspace, input: TokenInput) {
   if (scope.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
-    throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
+    throw fault("conflict", {
+      message: `A workspace can have at most ${TOKENS_MAX} management tokens. Revoke one first.`,
+    });
   const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
   const token: ManagementToken = {
     ...input,

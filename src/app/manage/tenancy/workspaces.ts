@@ -23,11 +23,11 @@ export async function createWorkspace(deps: TenancyScope, input: NewWorkspace, e
   if (!deps.snapshot().currencies.has(input.currency))
     throw invalidValue(
       "currency",
-      `the catalogue has no currency ${input.currency}: take one of the list (gateway rates list)`,
+      `must be a currency of the catalogue, which has no ${input.currency} (gateway rates list)`,
     );
   if (deps.directory.workspace(input.slug) !== undefined)
     throw fault("conflict", {
-      message: `A workspace with the slug "${input.slug}" exists already: choose another slug.`,
+      message: `There is already a workspace with the slug "${input.slug}". Choose another slug.`,
       param: "slug",
     });
   const workspace: Workspace = {
@@ -37,7 +37,7 @@ export async function createWorkspace(deps: TenancyScope, input: NewWorkspace, e
     currency: input.currency,
     createdAtMs: deps.clock.nowMs(),
     policy: OPEN_POLICY,
-    keyPolicy: { personalKeys: false, approval: false },
+    keyPolicy: { personalKeys: false, approval: false, ipAllowlist: null },
   };
   const owner = email === undefined ? undefined : newMember(deps, workspace, email, "owner");
   await commitWithAudit(deps, async ({ tenancy }) => {
@@ -89,11 +89,11 @@ async function requireCreator(context: ManageContext, { actor }: Exchange): Prom
   if (actor.is === "person" && context.usersMayCreateWorkspaces) {
     if (!(await hasCreatedWorkspace(context.store, actor.person.email))) return;
     throw fault("insufficient_role", {
-      message: "You have created a workspace already. Ask the operator of this gateway for another one.",
+      message: "You have already created a workspace. Ask the operator of this gateway for another one.",
     });
   }
   throw fault("insufficient_role", {
-    message: "Only the operator of this gateway creates workspaces. Ask them for one.",
+    message: "Only the operator of this gateway can create workspaces. Ask the operator for one.",
   });
 }
 
