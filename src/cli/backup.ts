@@ -40,9 +40,7 @@ export async function runBackup({ args, options, format, shell }: Invocation): P
   const dataDir = dataDirOf(env);
   const store = path.join(dataDir, DATABASE_FILE);
   if (!existsSync(store))
-    throw new CliError(
-      `There is no store in ${dataDir}. Set DATA_DIR to the folder that the gateway was started with.`,
-    );
+    throw new CliError(`There is no store in ${dataDir}. Set DATA_DIR to the data folder of the gateway.`);
   const folder = emptyFolder(path.resolve(String(args[0])));
   const journal = journalFiles(dataDir).filter((file) => copyIfThere(dataDir, folder, file));
   // A key from the settings is kept where those are; a file that is left of before opens nothing.
@@ -57,21 +55,20 @@ export async function runBackup({ args, options, format, shell }: Invocation): P
 
 function wordsOf({ folder, store_bytes, journal_files, secrets }: Saved): string[] {
   const lines = [
-    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${pluralize(journal_files, "file")} of the journal.`,
+    `Saved in ${folder}: the store (${store_bytes} bytes, verified) and ${pluralize(journal_files, "journal file")}.`,
   ];
   if (secrets.length > 0)
-    lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);
+    lines.push(`It contains secrets: ${secrets.join(", ")}. Store it where only operators can read it.`);
   if (!secrets.includes("master-key"))
-    lines.push("Its master key is not in it. Keep it elsewhere: sealed data does not open without it.");
+    lines.push("The master key is not included. Keep it elsewhere: encrypted data cannot be read without it.");
   return lines;
 }
 
 /** A backup never goes into one that is there: half of the one and half of the other would be neither. */
 function emptyFolder(folder: string): string {
   const unusable = ensureDataDir(folder);
-  if (unusable !== undefined)
-    throw new CliError(`${folder} cannot be used (${unusable}). Name a folder that can be written.`);
-  if (readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty. Name a folder that is new.`);
+  if (unusable !== undefined) throw new CliError(`${folder} cannot be used (${unusable}). Choose a writable folder.`);
+  if (readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty. Choose a new or empty folder.`);
   return folder;
 }
 
@@ -145,7 +142,7 @@ async function copyStore(from: string, to: string): Promise<void> {
   try {
     const found = copy.prepare("pragma quick_check(1)").all()[0]?.["quick_check"];
     if (found !== "ok")
-      throw new CliError(`The copy of the store is damaged (${found}). Look at the disk, then try again.`);
+      throw new CliError(`The copy of the store is damaged (${found}). Check the disk, then try again.`);
     // One file instead of three: what is carried elsewhere is whole.
     copy.exec("pragma journal_mode = delete");
   } finally {

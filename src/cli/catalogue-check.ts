@@ -20,7 +20,7 @@ export async function runCatalogueCheck({ args, options, format, shell }: Invoca
       const many = what.replaceAll("_", " ");
       return pluralize(count, many.replace(/ies$/, "y").replace(/s$/, ""), many);
     });
-    const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (--warnings shows them)";
+    const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (use --warnings to list them)";
     const lines = [
       ...shown.map(formatProblem),
       counts.join(", "),

@@ -50,7 +50,7 @@ test("a refusal is said with its message and code; a stranger's answer is named 
   );
   const stranger = await serverThat(() => ({ status: 200, text: "<html>" }));
   await expect(makeClient({ GATEWAY_URL: stranger.url, GATEWAY_ADMIN_TOKEN: "x" }).send("GET", "/x")).rejects.toThrow(
-    /does not answer like a gateway/,
+    /does not respond like a gateway/,
   );
 });
 

@@ -34,12 +34,12 @@ export function makeClient(env: Env): Client {
       );
       if (!response.ok || response.body === null) {
         answerOf({ status: response.status, text: await response.text() }, base);
-        throw new CliError(`${base} does not answer like a gateway (HTTP ${response.status}).`);
+        throw new CliError(`${base} does not respond like a gateway (HTTP ${response.status}).`);
       }
       try {
         yield* response.body;
       } catch {
-        throw new CliError(`The gateway at ${base} broke off before the end: what came is not all of it.`);
+        throw new CliError(`The gateway at ${base} closed the connection early: the output is incomplete.`);
       }
     },
   };
@@ -66,7 +66,7 @@ async function reach(url: string, method: string, token: string, body: JsonObjec
 
 function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
   const answer = tryParseJsonObject(text);
-  if (answer === undefined) throw new CliError(`${base} does not answer like a gateway (HTTP ${status}).`);
+  if (answer === undefined) throw new CliError(`${base} does not respond like a gateway (HTTP ${status}).`);
   if (status < 400) return answer;
   const error = isJsonObject(answer["error"]) ? answer["error"] : {};
   const code = typeof error["code"] === "string" ? ` (${error["code"]})` : "";
@@ -78,11 +78,11 @@ function answerOf({ status, text }: { status: number; text: string }, base: stri
 function unreachable(base: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof Error && error.name === "TimeoutError")
-    return new CliError(`The gateway at ${base} did not answer within ${TIMEOUT_MS / 1000} seconds.`);
+    return new CliError(`The gateway at ${base} did not respond within ${TIMEOUT_MS / 1000} seconds.`);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const why = cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : cause.name) : "";
   return new CliError(
-    `Cannot reach the gateway at ${base}${why === "" ? "" : ` (${why})`}. Start it with \`npm start\`, or set GATEWAY_URL to where it runs.`,
+    `Cannot reach the gateway at ${base}${why === "" ? "" : ` (${why})`}. Start it with \`npm start\`, or set GATEWAY_URL to its URL.`,
   );
 }
 
@@ -111,7 +111,7 @@ export function baseUrl(env: Env): string {
   const configured = settingOf(env, "GATEWAY_URL");
   if (configured !== undefined) {
     if (!URL.canParse(configured) || !/^https?:$/.test(new URL(configured).protocol))
-      throw new CliError("GATEWAY_URL: write an absolute http or https address such as http://127.0.0.1:8080.");
+      throw new CliError("GATEWAY_URL: must be an absolute http or https URL such as http://127.0.0.1:8080.");
     return configured.replace(/\/+$/, "").replace(/\/v1$/, "");
   }
   const host = settingOf(env, "HOST") ?? "127.0.0.1";

@@ -41,5 +41,5 @@ function write({ stderr }: Shell, file: string, page: Buffer): void {
   } catch (error) {
     throw new CliError(`${file} cannot be written (${error instanceof Error ? error.message : String(error)}).`);
   }
-  stderr.write(`The report is in ${file}.\n`);
+  stderr.write(`Report written to ${file}.\n`);
 }

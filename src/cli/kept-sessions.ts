@@ -25,7 +25,7 @@ export function readSession(env: Env, base: string): StoredSession | undefined {
 
 export function storeSession(env: Env, base: string, session: StoredSession | undefined): void {
   const file = fileOf(env);
-  if (file === undefined) throw new CliError("There is no place to keep the session: set HOME or XDG_CONFIG_HOME.");
+  if (file === undefined) throw new CliError("The session cannot be stored: set HOME or XDG_CONFIG_HOME.");
   const { [base]: _, ...others } = readAll(env);
   const sessions = session === undefined ? others : { ...others, [base]: session };
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });

@@ -40,7 +40,7 @@ export async function runLogin({ format, shell }: Invocation): Promise<number> {
   );
   const token = await redeem(base, code);
   const { person } = await whoIs(base, token);
-  if (person === null) throw new CliError("The session was ended before it was kept. Run `gateway login` again.");
+  if (person === null) throw new CliError("The session ended before it could be stored. Run `gateway login` again.");
   storeSession(shell.env, base, { token, email: person.email });
   const answer = { signed_in: person.email, gateway: base };
   shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed in as ${person.email}.\n`);
@@ -85,11 +85,11 @@ async function redeem(base: string, code: z.infer<typeof Code>): Promise<string>
     if (token.success) return token.data.access_token;
     const { error } = TokenError.parse(answer);
     if (error === "slow_down") waitMs += 1000;
-    else if (error === "access_denied") throw new CliError("It was refused in the browser.");
+    else if (error === "access_denied") throw new CliError("The sign-in was denied in the browser.");
     else if (error === "expired_token") break;
-    else if (error !== "authorization_pending") throw new CliError(`It cannot be done: ${errorText(error)}`);
+    else if (error !== "authorization_pending") throw new CliError(`The sign-in failed: ${errorText(error)}`);
   }
-  throw new CliError("The request was not approved in time. Run `gateway login` again.");
+  throw new CliError("The sign-in was not approved in time. Run `gateway login` again.");
 }
 
 const errorText = (error: z.infer<typeof TokenError>["error"]) => (typeof error === "string" ? error : error.message);
@@ -114,7 +114,7 @@ async function send(base: string, token: string | undefined, method: string, tar
     redirect: "error",
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch(() => {
-    throw new CliError(`Cannot reach the gateway at ${base}. Start it, or set GATEWAY_URL to where it runs.`);
+    throw new CliError(`Cannot reach the gateway at ${base}. Start it, or set GATEWAY_URL to its URL.`);
   });
   const answer: unknown = await response.json().catch(() => undefined);
   const refused = TokenError.safeParse(answer);

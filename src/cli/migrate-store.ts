@@ -27,7 +27,9 @@ export async function runMigrateStore({ options, format, shell }: Invocation): P
 function addressOf({ to, toFile }: Invocation["options"]): string {
   if (typeof to === "string") return to;
   if (typeof toFile === "string") return textFile(toFile);
-  throw new UsageError("Say where to: --to postgres://user:password@host:5432/database, or --to-file with that in it.");
+  throw new UsageError(
+    "Specify the target with --to postgres://user:password@host:5432/database, or --to-file <file>.",
+  );
 }
 
 function progressLine(format: Invocation["format"], { stderr }: Shell) {
@@ -63,22 +65,20 @@ function wordsOf(moved: StoreMigrationReport, to: string, dryRun: boolean, rows:
   const width = Math.max(0, ...filled.map(({ name }) => name.length));
   const lines = [
     ...filled.map(({ name, rows: count }) => `${name.padEnd(width)}  ${count.toLocaleString("en")}`),
-    `${pluralize(rows, "row")} of ${pluralize(tables.length, "table")}, from ${dataDir} to ${to}`,
-    `checked: rows of every table, every wallet against its ledger, the newest request, ${pluralize(secrets, "secret")} opened`,
+    `${pluralize(rows, "row")} in ${pluralize(tables.length, "table")}, from ${dataDir} to ${to}`,
+    `Verified: row counts of all tables, wallets against the ledger, the newest request, and ${pluralize(secrets, "decrypted secret")}`,
   ];
-  if (replayed > 0) lines.push(`in the journal only, and in both stores now: ${pluralize(replayed, "request")}`);
-  for (const problem of audit) lines.push(`already so before: ${problem}`);
-  if (dryRun) return [...lines, "This was a trial: nothing was kept there but empty tables."];
+  if (replayed > 0) lines.push(`Replayed from the journal into both stores: ${pluralize(replayed, "request")}`);
+  for (const problem of audit) lines.push(`Existing problem: ${problem}`);
+  if (dryRun) return [...lines, "Dry run: the target has only empty tables."];
   return [
     ...lines,
     "",
-    "Set next, and start the gateway:",
+    "Set these, then start the gateway:",
     `  DATABASE_URL             ${to}, with its password`,
-    masterKeyFile === null
-      ? "  GATEWAY_MASTER_KEY       as it is set now"
-      : `  GATEWAY_MASTER_KEY_FILE  ${masterKeyFile}`,
-    `  GATEWAY_ADMIN_TOKEN_FILE ${dataDir}/admin-token, or GATEWAY_ADMIN_TOKEN as it is set now`,
-    "With two roles, DATABASE_URL is the address with gateway_app, and DATABASE_MIGRATION_URL this one, for the first start.",
-    "Keep DATA_DIR: the journal is there. The embedded store in it is as it was; do not serve from it again.",
+    masterKeyFile === null ? "  GATEWAY_MASTER_KEY       unchanged" : `  GATEWAY_MASTER_KEY_FILE  ${masterKeyFile}`,
+    `  GATEWAY_ADMIN_TOKEN_FILE ${dataDir}/admin-token, or GATEWAY_ADMIN_TOKEN unchanged`,
+    "With two roles, use gateway_app in DATABASE_URL, and this URL in DATABASE_MIGRATION_URL for the first start.",
+    "Keep DATA_DIR: it has the journal. The embedded store in it is unchanged; do not use it again.",
   ];
 }

@@ -1,6 +1,9 @@
+import type { NodeSurface } from "../domain/tenancy/node.ts";
 import { type AgentStatus, NodeAgent } from "../io/tunnel/node-agent.ts";
+import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Invocation, type Shell, UsageError } from "./command.ts";
+import { modelSurfaces } from "./node-models.ts";
 import { textFile } from "./values.ts";
 
 /** How long running requests may take to finish after a stop signal. */
@@ -21,10 +24,12 @@ export async function runNodeConnect({ options, format, shell }: Invocation, ver
     local: { base: upstream, key: typeof keyFile === "string" ? textFile(keyFile) : null },
     capacity: Number(options["capacity"]),
     chosen: Array.isArray(options["models"]) ? options["models"].map(String) : [],
+    surfaces: surfacesOf(options["surfaces"]),
     version,
     finishMs: FINISH_MS,
     env: shell.env,
     timers: systemTimers,
+    monotonicMs: systemClock.monotonicMs,
     random: Math.random,
     report: (status) => show.status(status),
   });
@@ -33,10 +38,13 @@ export async function runNodeConnect({ options, format, shell }: Invocation, ver
   return why === undefined ? 0 : 1;
 }
 
+function surfacesOf(value: unknown): Readonly<Record<string, readonly NodeSurface[]>> {
+  return typeof value === "string" ? modelSurfaces(value) : {};
+}
+
 function address(flag: string, value: unknown): URL {
-  const url = typeof value === "string" ? URL.parse(value) : null;
-  if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new UsageError(`${flag}: write an absolute http or https address.`);
+  if (typeof value === "string" && URL.canParse(value) && /^https?:/i.test(value)) return new URL(value);
+  throw new UsageError(`${flag}: must be an absolute http or https URL.`);
 }
 
 function tokenOf(options: Readonly<Record<string, unknown>>, env: Shell["env"]): string {
@@ -46,7 +54,7 @@ function tokenOf(options: Readonly<Record<string, unknown>>, env: Shell["env"]):
   const given = env["GATEWAY_NODE_TOKEN"]?.trim();
   if (given !== undefined && given !== "") return given;
   throw new UsageError(
-    "The token of the node is missing: write --token-file, or set GATEWAY_NODE_TOKEN. `gateway node create` shows it once, `gateway node rotate` makes a new one.",
+    "The node token is missing. Use --token-file, or set GATEWAY_NODE_TOKEN. `gateway node create` shows it once, `gateway node rotate` creates a new one.",
   );
 }
 
@@ -128,9 +136,9 @@ function sentence({ state, models, inFlight, served, problem, retryInMs }: Agent
   const connection = {
     connecting: `connecting to ${gateway}`,
     connected: `connected to ${gateway}`,
-    waiting: `not connected, again in ${Math.ceil((retryInMs ?? 0) / 1000)} s`,
-    finishing: "stopping, once what runs is finished",
-    over: "not connected",
+    waiting: `disconnected, reconnecting in ${Math.ceil((retryInMs ?? 0) / 1000)} s`,
+    finishing: "stopping after requests in progress",
+    over: "disconnected",
   }[state];
   const load = `${models === 1 ? "1 model" : `${models} models`}, ${inFlight} running, ${served} served`;
   const text = [connection, load, ...(problem === null ? [] : [problem])].join(" · ");

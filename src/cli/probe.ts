@@ -33,7 +33,7 @@ async function probeTargets(
   if (endpoint !== undefined) return [{ endpoint, ...(surface === undefined ? {} : { surface }) }];
   const rows = rowsAt(await client.send("GET", "/manage/proofs"), "data");
   return rows.flatMap((row) => {
-    if (!isJsonObject(row)) throw new CliError("The gateway does not answer like one that has proofs.");
+    if (!isJsonObject(row)) throw new CliError("The gateway does not support proofs.");
     const isWanted = surface === undefined || row["surface"] === surface;
     return isWanted ? [{ endpoint: row["endpoint"], surface: row["surface"] }] : [];
   });

@@ -43,7 +43,7 @@ describe("typed wrongly", () => {
     [["router", "restore", "demo", "cheap", "first"], "whole number"],
     [["wallet", "credit", "demo", "-5"], "positive"],
     [["wallet", "credit", "demo", "0"], "positive"],
-    [["wallet", "credit", "demo", "1.0000000001"], "9 places"],
+    [["wallet", "credit", "demo", "1.0000000001"], "9 decimal places"],
     [["log", "list", "demo", "--limit", "1001"], "1 to 1000"],
     [["log", "list", "demo", "--status", "ok"], "100 to 599"],
     [["log", "export", "demo", "--format", "xml"], "csv, jsonl"],
@@ -80,6 +80,7 @@ test("every command calls a route of the management API, with fields that the ro
 /** Routes without a row in the table of commands, and how a person comes by the same. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   manageExportRequests: "log export",
+  manageIssuePlaygroundKey: "the portal: the playground",
   manageExportWalletEntries: "wallet export",
   manageShowEvidence: "evidence",
   manageRunProbes: "probe",

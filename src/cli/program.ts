@@ -1,29 +1,32 @@
 import { Argument, Command, Option } from "commander";
 import { exitOnSigtermAsPid1 } from "../kit/pid1-sigterm.ts";
 import { type ApiCommand, type Flag, type Invocation, optionName, type Shell } from "./command.ts";
+import { CLIENT_NAMES } from "./connect/client-names.ts";
+import { groupCommands } from "./help-groups.ts";
+import { addNodeConnectOptions } from "./node-connect-options.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
 import { probeFlags } from "./table-proofs.ts";
-import { list, oneOf, wholeNumber, workers } from "./values.ts";
+import { oneOf, workers } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
-  workspace: "workspaces",
+  workspace: "create, list and configure workspaces",
   member: "members of a workspace and their personal keys",
-  key: "API keys",
+  key: "API keys: create, rotate, revoke",
   wallet: "balance, ledger and payments of a workspace",
-  policy: "the policy of a workspace",
+  policy: "which endpoints may serve a workspace",
   limits: "spend limits of workspaces, members and keys",
   rates: "exchange rates",
   margin: "margin on provider prices",
   alert: "alert rules, by email and webhook",
   responses: "stored responses",
   "master-key": "the key that encrypts secrets at rest",
-  router: "routers: named routing rules, with explain and replay",
-  log: "the request log",
-  provider: "inference providers",
+  router: "named routing rules; explain and replay decisions",
+  log: "the request log and usage",
+  provider: "providers and their credentials",
   endpoint: "endpoints and their health",
-  node: "tunnel nodes: a workspace's own machines",
+  node: "tunnel nodes: your own machines",
   proof: "verification of endpoints for decisions and speech",
   audit: "audit log of management changes",
   token: "management tokens for programs",
@@ -76,6 +79,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
     if (spec.words === "node create") addNodeConnect(place("node connect"), version, bind);
     if (spec.words === "proof history") addProbe(place("probe"), bind);
   }
+  groupCommands(program);
   return program;
 }
 
@@ -134,9 +138,7 @@ function addSignIn(place: (words: string) => Command, bind: Bind): void {
 function addConnect(command: Command, bind: Bind): void {
   command
     .description("configure a client on this machine to use the gateway, and send a test request")
-    .addArgument(
-      new Argument("<client>", "client to configure").choices(["claude-code", "codex", "opencode", "continue"]),
-    )
+    .addArgument(new Argument("<client>", "client to configure").choices(CLIENT_NAMES))
     .option("--model <id>", "model to use (default: the best one the key can use)")
     .option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else a prompt)")
     .option("--dry-run", "print the change without writing it")
@@ -170,7 +172,7 @@ function addEvidence(command: Command, bind: Bind): void {
     .description("report which providers served a workspace, where, and under which policy")
     .argument("<workspace>");
   for (const flag of evidencePeriod) command.addOption(optionOf(flag));
-  command.option("--html <file>", "write a printable page; - is standard output");
+  command.option("--html <file>", "file for a printable page; - is standard output");
   bind(command, async (invocation) => (await import("./evidence.ts")).runEvidence(invocation));
 }
 
@@ -181,24 +183,7 @@ function addProbe(command: Command, bind: Bind): void {
 }
 
 function addNodeConnect(command: Command, version: string, bind: Bind): void {
-  command
-    .description("connect a local model server to the gateway as a tunnel node, until stopped")
-    .requiredOption("--url <url>", "URL of the gateway (https://…)")
-    .option("--token <token>", "node token; visible in the process list, prefer --token-file or GATEWAY_NODE_TOKEN")
-    .option("--token-file <file>", "file with the token; - is standard input (default: GATEWAY_NODE_TOKEN)")
-    .requiredOption("--upstream <url>", "base URL of the local server, for example http://127.0.0.1:11434/v1")
-    .option("--upstream-key-file <file>", "file with the API key of the local server")
-    .addOption(
-      optionOf({
-        flags: "--capacity <n>",
-        field: "",
-        says: "maximum concurrent requests",
-        read: wholeNumber(1, 1024),
-      }).default(8),
-    )
-    .addOption(
-      optionOf({ flags: "--models <ids>", field: "", says: "only these models, comma-separated", read: list }),
-    );
+  addNodeConnectOptions(command);
   bind(command, async (invocation) => (await import("./node-connect.ts")).runNodeConnect(invocation, version));
 }
 

@@ -66,7 +66,7 @@ export function fillPath(template: string, named: readonly Positional[], args: r
       if (value !== undefined) rest[name] = value === LIFTED ? null : value;
     }
     // An empty segment, `.` or `..` would make another path of it.
-    else if (typeof value !== "string" || /^\.{0,2}$/.test(value)) throw new CliError(`Write the ${name}.`);
+    else if (typeof value !== "string" || /^\.{0,2}$/.test(value)) throw new CliError(`Enter the ${name}.`);
     else path = path.replace(`{${name}}`, encodeURIComponent(value));
   }
   return { path, rest };
@@ -102,7 +102,7 @@ export async function* eachPage(client: Client, path: string, fields: Readonly<R
     cursor = page["next"];
     if (typeof cursor !== "string") return;
   }
-  throw new CliError(`There are more than ${PAGES_MAX * PAGE_ROWS} rows: narrow it with --since and --until.`);
+  throw new CliError(`There are more than ${PAGES_MAX * PAGE_ROWS} rows. Narrow the period with --since and --until.`);
 }
 
 async function allRows(client: Client, path: string, fields: Readonly<Record<string, unknown>>): Promise<unknown[]> {

@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { CommanderError } from "commander";
-import { type Shell, UsageError } from "./command.ts";
+import type { Shell } from "./command.ts";
+import { exitCodeOf } from "./exit-code.ts";
 import { buildProgram } from "./program.ts";
 
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 const PACKAGE = path.resolve(import.meta.dirname, "../../package.json");
 
 export type CommandOutcome = { readonly is: "done" | "failed"; readonly exitCode: number };
@@ -27,11 +25,4 @@ export async function runCommandLine(argv: readonly string[], shell: Shell): Pro
 function versionOf(packageFile: string): string {
   const found: unknown = JSON.parse(readFileSync(packageFile, "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
-}
-
-/** Commander has said it already; everything else is said here, in one line and without a stack. */
-function exitCodeOf(error: unknown, { stderr }: Shell): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-  stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
-  return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
 }

@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from "commander";
 import type { ApiCommand, Flag } from "./command.ts";
+import { localPairs, modelSurfaces } from "./node-models.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { LIFTED, orLift } from "./values.ts";
+import { LIFTED, oneOf, orLift } from "./values.ts";
 
 const NODES = "/manage/workspaces/{workspace}/nodes";
 const NODE = `${NODES}/{node}`;
@@ -10,19 +11,18 @@ const NAMED = { name: "node" } as const;
 /** `llama3:8b=meta/llama-3-8b,other=…`; nothing at all clears the mapping. */
 function mapping(text: string): Record<string, string> | typeof LIFTED {
   if (text.trim() === "") return LIFTED;
-  const pairs = text.split(",").map((pair) => {
-    const at = pair.indexOf("=");
-    const [local, model] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
-    if (at < 0 || local === "" || model === "")
-      throw new InvalidArgumentError("Write local=catalogue, such as llama3:8b=meta/llama-3-8b-instruct.");
-    return [local, model] as const;
-  });
+  const pairs = localPairs(text, "local=catalogue, such as llama3:8b=meta/llama-3-8b-instruct");
   return Object.fromEntries(pairs);
+}
+
+/** `bge-m3=embeddings,both=chat+embeddings`; nothing at all lets the agent find all surfaces. */
+function surfaces(text: string): Record<string, string[]> | typeof LIFTED {
+  return text.trim() === "" ? LIFTED : modelSurfaces(text);
 }
 
 function country(text: string): string {
   if (/^[A-Za-z]{2}$/.test(text)) return text.toUpperCase();
-  throw new InvalidArgumentError("Write a two-letter country code such as DE.");
+  throw new InvalidArgumentError("Must be a two-letter country code such as DE.");
 }
 
 const map: Flag = {
@@ -34,15 +34,28 @@ const map: Flag = {
 const place: Flag = {
   flags: "--country <code>",
   field: "country",
-  says: "country (ISO 3166-1); without it, policies with countries exclude the node",
+  says: "country (ISO 3166-1), which decides the level; without it, floors and allowed countries exclude the node",
   read: orLift(country),
 };
 
-const ONCE = "Copy the token now: it is not shown again. On the machine itself run `gateway node connect`.";
+const serves: Flag = {
+  flags: "--surfaces <local=surfaces>",
+  field: "surfaces",
+  says: "surfaces of local models, such as bge-m3=embeddings or both=chat+embeddings; replaces those that the agent finds",
+  read: surfaces,
+};
+
+const ONCE =
+  "Copy the token now: it is not shown again. Then run the agent on the machine: `curl -fsSLO <gateway>/node/agent.mjs`, or `gateway node connect` in a checkout.";
 const MODELS = {
   at: "served",
-  columns: columns("id", "model", "mapped_to", "surfaces", "context_tokens"),
+  columns: columns("id", "model", "mapped_to", "surfaces", "announced_surfaces", "context_tokens"),
 };
+const ATTESTATIONS = {
+  at: "attestations",
+  columns: columns("level", "name", "reason", "at", "recorded_by", "ended_at"),
+};
+const NODE_VIEW = { is: "record_with_tables", tables: [MODELS, ATTESTATIONS] } as const;
 
 /** Machines of a workspace's own. `node connect` runs on the machine itself and is no call of the management API. */
 export const nodeCommands: ApiCommand[] = [
@@ -50,7 +63,7 @@ export const nodeCommands: ApiCommand[] = [
     words: "node create",
     says: "create a tunnel node; its token is shown once",
     args: [WORKSPACE, { name: "name" }],
-    flags: [place, map],
+    flags: [place, map, serves],
     call: { method: "POST", path: NODES, sends: "body" },
     bare: "send",
     pages: "one",
@@ -67,7 +80,19 @@ export const nodeCommands: ApiCommand[] = [
     view: {
       is: "table",
       columns: columns(
-        ...["name", "state", "country", "models", "running", "capacity", "latency_ms", "agent", "server"],
+        ...[
+          "name",
+          "state",
+          "country",
+          "level",
+          "attestation.name",
+          "models",
+          "running",
+          "capacity",
+          "latency_ms",
+          "agent",
+          "server",
+        ],
         ...["instance", "last_seen_at", "last_error.message"],
       ),
     },
@@ -78,17 +103,45 @@ export const nodeCommands: ApiCommand[] = [
     says: "show a node and its models",
     args: [WORKSPACE, NAMED],
     call: { method: "GET", path: NODE, sends: "nothing" },
-    view: { is: "record_with_tables", tables: [MODELS] },
+    view: NODE_VIEW,
   },
   {
     words: "node set",
-    says: "change a node's country or mapping; it stays connected",
+    says: "change a node's country, mapping or surfaces; it stays connected",
     args: [WORKSPACE, NAMED],
-    flags: [place, map],
+    flags: [place, map, serves],
     call: { method: "PATCH", path: NODE, sends: "body" },
     bare: "refuse",
     pages: "one",
-    view: { is: "record_with_tables", tables: [MODELS] },
+    view: NODE_VIEW,
+  },
+  {
+    words: "node attest",
+    says: "record that a node meets a level above that of its country",
+    args: [WORKSPACE, NAMED],
+    flags: [
+      {
+        flags: "--level <level>",
+        field: "level",
+        says: "L2, L3 or L4",
+        read: oneOf("L2", "L3", "L4"),
+        needed: "always",
+      },
+      { flags: "--name <name>", field: "name", says: "person who vouches for it", needed: "always" },
+      { flags: "--reason <text>", field: "reason", says: "why the machine meets the level", needed: "always" },
+    ],
+    call: { method: "PUT", path: `${NODE}/attestation`, sends: "body" },
+    bare: "refuse",
+    pages: "one",
+    view: NODE_VIEW,
+  },
+  {
+    ...READ,
+    words: "node withdraw-attestation",
+    says: "withdraw a node's attestation; its level follows from its country again",
+    args: [WORKSPACE, NAMED],
+    call: { method: "DELETE", path: `${NODE}/attestation`, sends: "nothing" },
+    view: NODE_VIEW,
   },
   {
     ...READ,

@@ -49,6 +49,24 @@ export const operatorCommands: ApiCommand[] = [
   },
   {
     ...READ,
+    words: "endpoint measurements",
+    says: "show the measured uptime, latency and throughput of endpoints on the responding instance",
+    args: [],
+    flags: [
+      { flags: "--provider <slug>", field: "provider", says: "only this provider" },
+      { flags: "--model <model>", field: "model", says: "only this model" },
+    ],
+    call: { method: "GET", path: "/manage/measurements", sends: "query" },
+    view: {
+      is: "table",
+      columns: columns(
+        ...["endpoint", "attempts", "uptime", "samples", "latency.p50_ms", "latency.p95_ms"],
+        ...["first_byte.p50_ms", "first_byte.p95_ms", "tokens_per_second"],
+      ),
+    },
+  },
+  {
+    ...READ,
     words: "settings",
     says: "show the current configuration; secrets only as set or not set",
     args: [],

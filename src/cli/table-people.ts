@@ -1,6 +1,6 @@
 import type { ApiCommand } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { oneOf, onOff } from "./values.ts";
+import { amountOrZero, oneOf, onOff } from "./values.ts";
 
 const INVITATIONS = "/manage/workspaces/{workspace}/invitations";
 const PERSON = "/manage/people/{id}";
@@ -26,6 +26,13 @@ export const peopleCommands: ApiCommand[] = [
         field: "role",
         says: "owner, admin or member (default)",
         read: oneOf("owner", "admin", "member"),
+      },
+      { flags: "--day <amount>", field: "limits.day", says: "spend limit per day (UTC)", read: amountOrZero },
+      {
+        flags: "--month <amount>",
+        field: "limits.month",
+        says: "spend limit per calendar month (UTC)",
+        read: amountOrZero,
       },
     ],
     call: { method: "POST", path: INVITATIONS, sends: "body" },

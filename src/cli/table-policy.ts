@@ -18,6 +18,22 @@ export const policySettings: Flag[] = [
   { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, comma-separated", read: list },
 ];
 
+const workspaceSettings: Flag[] = [
+  ...policySettings,
+  {
+    flags: "--own-nodes <rule>",
+    field: "own_nodes",
+    says: "own nodes and the workspace's floor: subject (default), or exempt",
+    read: oneOf("subject", "exempt"),
+  },
+  {
+    flags: "--test-keys <providers>",
+    field: "test_keys",
+    says: "providers that test keys reach: any (default), or simulated",
+    read: oneOf("any", "simulated"),
+  },
+];
+
 export const policyCommands: ApiCommand[] = [
   {
     ...READ,
@@ -30,7 +46,7 @@ export const policyCommands: ApiCommand[] = [
     words: "policy set",
     says: "change the policy; omitted rules stay, an empty string clears a list",
     args: [WORKSPACE],
-    flags: policySettings,
+    flags: workspaceSettings,
     call: { method: "PATCH", path: POLICY, sends: "body" },
     bare: "refuse",
     pages: "one",
@@ -42,7 +58,7 @@ export const policyCommands: ApiCommand[] = [
     says: "preview a policy change without applying it; without options, the effect of the current policy",
     args: [WORKSPACE],
     flags: [
-      ...policySettings,
+      ...workspaceSettings,
       {
         flags: "--scope <scope>",
         field: "scope",

@@ -12,7 +12,7 @@ function rateList(text: string): Record<string, string> {
   for (const item of text.split(",")) {
     const [, code, rate] = /^\s*([A-Za-z]{3})\s*=\s*(\d+(?:\.\d+)?)\s*$/.exec(item) ?? [];
     if (code === undefined || rate === undefined)
-      throw new InvalidArgumentError("Write rates such as USD=1.0812,CHF=0.9412: units for one euro.");
+      throw new InvalidArgumentError("Must be rates such as USD=1.0812,CHF=0.9412: units for one euro.");
     rates[code.toUpperCase()] = rate;
   }
   return rates;
@@ -20,7 +20,7 @@ function rateList(text: string): Record<string, string> {
 
 function share(text: string): string {
   if (!/^-?\d+(\.\d{1,6})?$/.test(text))
-    throw new InvalidArgumentError("Write a share of the price such as 0.05, or none for the usual one.");
+    throw new InvalidArgumentError("Must be a share of the price such as 0.05, or none for the default.");
   return text;
 }
 

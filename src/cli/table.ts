@@ -14,7 +14,7 @@ import { providerCommands } from "./table-providers.ts";
 import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
 import { tokenCommands } from "./table-tokens.ts";
-import { amount, duration, list, oneOf, onOff, orLift, status, time, wholeNumber } from "./values.ts";
+import { amount, amountOrZero, duration, list, oneOf, onOff, orLift, status, time, wholeNumber } from "./values.ts";
 
 /** Filters of the request log. */
 const shapeFilters: Flag[] = [
@@ -54,6 +54,18 @@ const keySettings: Flag[] = [
     field: "rpm",
     says: "requests per minute, 1 to 1000000; empty: the default",
     read: orLift(wholeNumber(1, 1_000_000)),
+  },
+  {
+    flags: "--day <amount>",
+    field: "spend_limits.day",
+    says: "spend limit per day (UTC); empty: no limit",
+    read: orLift(amountOrZero),
+  },
+  {
+    flags: "--month <amount>",
+    field: "spend_limits.month",
+    says: "spend limit per month (UTC); empty: no limit",
+    read: orLift(amountOrZero),
   },
   // What the key demands on top of its workspace.
   ...policySettings.map((flag) => ({ ...flag, field: `policy.${flag.field}` })),
@@ -152,7 +164,7 @@ const workspaceCommands: ApiCommand[] = [
   },
   {
     words: "member policy",
-    says: "show or change the rules for personal keys",
+    says: "show or change the rules for personal keys, and the IP allowlist of the workspace",
     args: [WORKSPACE],
     flags: [
       {
@@ -162,6 +174,12 @@ const workspaceCommands: ApiCommand[] = [
         read: onOff,
       },
       { flags: "--approval <on|off>", field: "approval", says: "personal keys need approval", read: onOff },
+      {
+        flags: "--ip <blocks>",
+        field: "ip_allowlist",
+        says: "addresses or CIDR blocks from which all keys work, comma-separated; empty: any address",
+        read: list,
+      },
     ],
     call: { method: "PATCH", path: "/manage/workspaces/{workspace}/key-policy", sends: "body" },
     bare: "read",
@@ -170,6 +188,8 @@ const workspaceCommands: ApiCommand[] = [
   },
 ];
 
+const TEST_KEY =
+  "Test keys call the same models at the same price as live keys; `gateway policy set <workspace> --test-keys simulated` restricts them to simulated providers.";
 const COPY = "Copy the key now: it is not shown again.";
 
 const keyCommands: ApiCommand[] = [
@@ -179,7 +199,12 @@ const keyCommands: ApiCommand[] = [
     args: [WORKSPACE],
     flags: [
       ...keySettings,
-      { flags: "--env <live|test>", field: "environment", says: "live (default) or test", read: oneOf("live", "test") },
+      {
+        flags: "--env <live|test>",
+        field: "environment",
+        says: "live (default) or test; both call the same models at the same price, unless the policy has test_keys simulated",
+        read: oneOf("live", "test"),
+      },
       { flags: "--personal <email>", field: "member", says: "create a personal key of this member" },
     ],
     call: { method: "POST", path: "/manage/workspaces/{workspace}/keys", sends: "body" },
@@ -187,7 +212,12 @@ const keyCommands: ApiCommand[] = [
     pages: "one",
     view: RECORD,
     note: {
-      says: ({ id, state }) => (state === "pending" ? `${COPY} It needs approval: gateway key approve ${id}` : COPY),
+      says: ({ id, state, environment }) =>
+        [
+          COPY,
+          ...(environment === "test" ? [TEST_KEY] : []),
+          ...(state === "pending" ? [`It needs approval: gateway key approve ${id}`] : []),
+        ].join(" "),
     },
   },
   {
@@ -320,8 +350,8 @@ const operationCommands: ApiCommand[] = [
       {
         flags: "--group <field>",
         field: "group",
-        says: "key, member, model, provider, app, environment or status",
-        read: oneOf("key", "member", "model", "provider", "app", "environment", "status"),
+        says: "key, member, model, provider, level, country, app, environment or status",
+        read: oneOf("key", "member", "model", "provider", "level", "country", "app", "environment", "status"),
       },
       {
         flags: "--env <live|test|all>",
@@ -337,7 +367,7 @@ const operationCommands: ApiCommand[] = [
     view: {
       is: "table",
       columns: columns("start", "name", "label", "requests", "errors", "input_tokens", "output_tokens", "cost"),
-      none: "Requests of test keys are not shown by default: --env all",
+      none: "Requests of test keys are hidden by default. Use --env all to include them.",
     },
   },
   {
@@ -365,7 +395,9 @@ const operationCommands: ApiCommand[] = [
     call: { method: "GET", path: "/manage/doctor", sends: "nothing" },
     view: {
       is: "record_with_tables",
-      tables: [{ at: "checks", columns: [...columns("name", "ok"), { title: "detail", at: "detail", cut: "never" }] }],
+      tables: [
+        { at: "checks", columns: [...columns("name", "status"), { title: "detail", at: "detail", cut: "never" }] },
+      ],
     },
     verdict: "ok",
   },

@@ -10,7 +10,7 @@ import { CliError } from "./command.ts";
 export function onOff(text: string): boolean {
   if (text === "on") return true;
   if (text === "off") return false;
-  throw new InvalidArgumentError("Write on or off.");
+  throw new InvalidArgumentError("Must be on or off.");
 }
 
 /** An empty string is an empty list: it clears. */
@@ -24,7 +24,7 @@ export function list(text: string): string[] {
 export function oneOf(...choices: readonly string[]) {
   return (text: string): string => {
     const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
-    if (found === undefined) throw new InvalidArgumentError(`Write one of ${choices.join(", ")}.`);
+    if (found === undefined) throw new InvalidArgumentError(`Must be one of ${choices.join(", ")}.`);
     return found;
   };
 }
@@ -33,43 +33,43 @@ export function wholeNumber(min: number, max: number) {
   return (text: string): number => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Write a whole number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`Must be a whole number from ${min} to ${max}.`);
   };
 }
 
 export function workers(text: string): string {
   if (text === "auto" || (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 256)) return text;
-  throw new InvalidArgumentError("Write a whole number from 1 to 256, or auto.");
+  throw new InvalidArgumentError("Must be a whole number from 1 to 256, or auto.");
 }
 
 export function status(text: string): string {
   if (/^[1-5](?:\d\d|xx)$/.test(text)) return text;
-  throw new InvalidArgumentError("Write a status from 100 to 599, or a class such as 5xx.");
+  throw new InvalidArgumentError("Must be a status from 100 to 599, or a class such as 5xx.");
 }
 
 export function time(text: string): string {
   if (parseIsoTimeMs(text) === undefined)
-    throw new InvalidArgumentError("Write an ISO 8601 time such as 2027-01-31T12:00:00Z.");
+    throw new InvalidArgumentError("Must be an ISO 8601 time such as 2027-01-31T12:00:00Z.");
   return text;
 }
 
 export function duration(text: string): string {
   if (parseDurationMs(text) === undefined)
-    throw new InvalidArgumentError("Write a duration such as 2s, 5m, 12h or 7d.");
+    throw new InvalidArgumentError("Must be a duration such as 2s, 5m, 12h or 7d.");
   return text;
 }
 
 export function amount(text: string): string {
   const nanos = /^\d+(\.\d+)?$/.test(text) ? parseNanos(text) : undefined;
   if (nanos === undefined || nanos <= 0n)
-    throw new InvalidArgumentError("Write a positive decimal with at most 9 places, such as 12.50.");
+    throw new InvalidArgumentError("Must be a positive decimal with at most 9 decimal places, such as 12.50.");
   return text;
 }
 
 /** As an amount, and nothing at all is one too. */
 export function amountOrZero(text: string): string {
   if (/^\d+(\.\d+)?$/.test(text) && parseNanos(text) !== undefined) return text;
-  throw new InvalidArgumentError("Write zero or a positive decimal with at most 9 places, such as 12.50.");
+  throw new InvalidArgumentError("Must be zero or a positive decimal with at most 9 decimal places, such as 12.50.");
 }
 
 const STDIN = 0;
@@ -77,7 +77,7 @@ const STDIN = 0;
 /** The JSON object in a file; `-` is standard input. */
 export function jsonFile(file: string): JsonObject {
   const parsed = parseJsonText(textOf(file));
-  if ("problem" in parsed) throw new CliError(`${file}: write one JSON object: ${parsed.problem}.`);
+  if ("problem" in parsed) throw new CliError(`${file}: must be one JSON object: ${parsed.problem}.`);
   return parsed.value;
 }
 

@@ -12,7 +12,7 @@ export async function askKey(env: Env, keyFile: unknown): Promise<string> {
   const input = typeof keyFile === "string" ? readKey(keyFile) : (fromEnv(env) ?? (await typed()));
   const key = input.trim();
   if (!/^[\x21-\x7e]{8,512}$/.test(key))
-    throw new CliError("That is not a key of the gateway: it begins with sk_svc_.");
+    throw new CliError("This is not a key of the gateway: keys begin with sk_svc_.");
   return key;
 }
 
@@ -27,16 +27,14 @@ function readKey(file: string): string {
   try {
     return readFileSync(file === "-" ? STDIN : file, "utf8");
   } catch {
-    throw new CliError(`The file ${file} with the key cannot be read.`);
+    throw new CliError(`The key file ${file} cannot be read.`);
   }
 }
 
 function typed(): Promise<string> {
   if (!process.stdin.isTTY)
-    throw new CliError(
-      "Which key shall the client use? Set GATEWAY_KEY, or write --key-file <file> (- is standard input).",
-    );
-  process.stderr.write("Key of the gateway (sk_svc_…, not shown): ");
+    throw new CliError("No key for the client. Set GATEWAY_KEY, or use --key-file <file> (- is standard input).");
+  process.stderr.write("Gateway key (sk_svc_…, input hidden): ");
   process.stdin.setRawMode(true);
   return new Promise((resolve, reject) => {
     let key = "";

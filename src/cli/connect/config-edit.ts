@@ -120,3 +120,21 @@ function refuseBroken(errors: readonly { readonly message: string }[]): void {
   const [error] = errors;
   if (error !== undefined) throw new CliError(`it is not YAML: ${error.message.split("\n")[0] ?? ""}`);
 }
+
+/** Sets top-level values of a YAML file; undefined removes a key. */
+export function setYaml(text: string, values: ReadonlyMap<string, unknown>): string {
+  const document = parseDocument(text);
+  refuseBroken(document.errors);
+  if (document.contents !== null && !isMap(document.contents)) throw new CliError("it is not a YAML mapping.");
+  for (const [name, value] of values)
+    if (value === undefined) document.delete(name);
+    else document.set(name, value);
+  const isEmpty = document.contents === null || (isMap(document.contents) && document.contents.items.length === 0);
+  return isEmpty && document.commentBefore == null ? "" : document.toString({ lineWidth: 0 });
+}
+
+/** A top-level value of a YAML file; undefined when there is none. */
+export function readYamlValue(text: string, name: string): unknown {
+  const document: unknown = parseDocument(text).toJS();
+  return isJsonObject(document) ? document[name] : undefined;
+}

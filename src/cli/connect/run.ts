@@ -4,17 +4,20 @@ import type { JsonObject } from "../../kit/json.ts";
 import { baseUrl } from "../client.ts";
 import { CliError, type Invocation, type Shell } from "../command.ts";
 import { askKey } from "./ask-key.ts";
-import { CLIENT_NAMES, CLIENTS, type ClientKind, type ClientName } from "./clients.ts";
+import type { ClientKind } from "./client-kind.ts";
+import { CLIENT_NAMES, type ClientName } from "./client-names.ts";
+import { CLIENTS } from "./clients.ts";
 import { changeOf } from "./diff.ts";
 import { backupOf, keepBackup, modeOf, putBack, readIfThere, removeFile, writePrivate } from "./files.ts";
-import { listed, pickModel, pickSmall, Trial, type TrialResponse } from "./trial.ts";
+import { pickModel, pickSmall, shownModels } from "./pick-model.ts";
+import { Trial, type TrialResponse } from "./trial.ts";
 
 type Target = { readonly name: ClientName; readonly kind: ClientKind; readonly file: string; readonly keyFile: string };
 
 /** Points a client on this machine at the gateway, or takes that back. Needs a key, and no operator's token. */
 export async function runConnect({ args, options, format, shell }: Invocation): Promise<number> {
   const name = CLIENT_NAMES.find((one) => one === args[0]);
-  if (name === undefined) throw new CliError(`Write one of ${CLIENT_NAMES.join(", ")}.`);
+  if (name === undefined) throw new CliError(`Must be one of ${CLIENT_NAMES.join(", ")}.`);
   const kind = CLIENTS[name];
   const { env, stdout } = shell;
   const file = kind.configFile(env, env["HOME"] || os.homedir());
@@ -46,18 +49,16 @@ async function connect(
     keyFile,
     model,
     smallModel: pickSmall(models, kind, model),
-    models: listed(models, model),
+    models: shownModels(models, model),
   };
   const before = readIfThere(file) ?? "";
   const after = inFile(file, () => kind.write(before, settings));
   const rivals = kind.rivals.filter((variable) => (env[variable] ?? "") !== "");
   const answer = { client: name, file, model: model.id, base_url: base, overridden_by: rivals };
-  const warning = rivals.map(
-    (variable) => `Note: ${variable} is set in your shell and wins over the file. Unset it there.`,
-  );
+  const warning = rivals.map((variable) => `Note: ${variable} is set in your shell and overrides the file. Unset it.`);
   if (isDry) {
     const change = changeOf(before, after);
-    const keyLine = kind.keyFileName === null ? [] : [`The key goes to ${keyFile}, readable by you alone.`];
+    const keyLine = kind.keyFileName === null ? [] : [`The key would be written to ${keyFile}, readable only by you.`];
     print({ ...answer, dry_run: true, change }, [`${file} would change:`, change, ...keyLine, ...warning]);
     return 0;
   }
@@ -67,15 +68,15 @@ async function connect(
   const served = await trial.send(kind, model.id).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CliError(
-      `${kind.title} is set up in ${file}, but the test request failed: ${why} \`gateway connect ${name} --undo\` takes it back.`,
+      `${kind.title} is configured in ${file}, but the test request failed: ${why} Undo with \`gateway connect ${name} --undo\`.`,
     );
   });
   print({ ...answer, dry_run: false, backup, served }, [
     `${kind.title} now uses ${model.id} through ${base}.`,
-    `Written: ${file} (what was there before: ${backup})`,
+    `Written: ${file} (previous version: ${backup})`,
     `Tested:  ${servedLine(served)}`,
     ...warning,
-    `Begin with \`${kind.begin}\`. Another model: --model <id>. Take it back: gateway connect ${name} --undo`,
+    `Start with \`${kind.begin(model.id)}\`. Other model: --model <id>. Undo: gateway connect ${name} --undo`,
   ]);
   return 0;
 }
@@ -89,7 +90,7 @@ function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Prin
   const backup = backupOf(file);
   const original = readIfThere(backup);
   if (original === undefined)
-    throw new CliError(`There is nothing to undo: ${kind.title} was not connected by this command (no ${backup}).`);
+    throw new CliError(`Nothing to undo: ${kind.title} was not configured by this command (no ${backup}).`);
   const now = readIfThere(file) ?? "";
   const taken = inFile(file, () => kind.undo(now, original));
   // Later changes stay; without any, the original text is restored byte for byte.
@@ -100,7 +101,7 @@ function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Prin
     removeFile(backup);
     if (kind.keyFileName !== null) removeFile(keyFile);
   }
-  const lines = isDry ? [`${file} would change:`, change] : [`${kind.title} is as it was before: ${file}`];
+  const lines = isDry ? [`${file} would change:`, change] : [`${kind.title} is restored: ${file}`];
   print({ client: name, file, dry_run: isDry, undone: !isDry, change }, lines);
   return 0;
 }
@@ -123,6 +124,6 @@ function inFile(file: string, edit: () => string): string {
     return edit();
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    throw new CliError(`${file} was left as it is: ${error.message} Fix the file, or configure the client manually.`);
+    throw new CliError(`${file} was not changed: ${error.message} Fix the file, or configure the client manually.`);
   }
 }

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { CliError } from "../command.ts";
-import type { ClientKind, KnownModel } from "./clients.ts";
+import type { ClientKind, KnownModel } from "./client-kind.ts";
+import { rankModels } from "./rank-models.ts";
 
 const TIMEOUT_MS = 60_000;
 const PROMPT = "Answer with the one word: connected";
 /** Enough for a model that thinks before it answers. */
 const OUTPUT_TOKENS = 512;
-const LISTED_MAX = 60;
 
 export type TrialResponse = {
   readonly request_id: string | null;
@@ -32,11 +32,11 @@ export class Trial {
   async models(): Promise<KnownModel[]> {
     const { body } = await this.#send("/v1/models");
     const rows = Array.isArray(body["data"]) ? body["data"] : [];
-    return rows
-      .filter(isJsonObject)
-      .filter(({ svc_surfaces }) => Array.isArray(svc_surfaces) && svc_surfaces.includes("chat"))
-      .map(modelOf)
-      .sort((a, b) => Number(a.isSandbox) - Number(b.isSandbox) || b.quality - a.quality || (a.id < b.id ? -1 : 1));
+    return rankModels(
+      rows
+        .filter(isJsonObject)
+        .filter(({ svc_surfaces }) => Array.isArray(svc_surfaces) && svc_surfaces.includes("chat")),
+    );
   }
 
   /** One small request in the dialect of the client. */
@@ -69,12 +69,12 @@ export class Trial {
     }).catch((error: unknown) => {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
       throw new CliError(
-        `Cannot reach the gateway at ${this.#base} (${cause instanceof Error ? cause.message : String(cause)}). Set GATEWAY_URL to where it runs.`,
+        `Cannot reach the gateway at ${this.#base} (${cause instanceof Error ? cause.message : String(cause)}). Set GATEWAY_URL to its URL.`,
       );
     });
     const answer: unknown = await response.json().catch(() => undefined);
     if (!isJsonObject(answer))
-      throw new CliError(`${this.#base} does not answer like a gateway (HTTP ${response.status}).`);
+      throw new CliError(`${this.#base} does not respond like a gateway (HTTP ${response.status}).`);
     if (!response.ok) throw new CliError(refusal(answer, response.status));
     return { headers: response.headers, body: answer };
   }
@@ -96,49 +96,4 @@ function requestFor(surface: ClientKind["surface"], model: string): [string, Jso
     case "chat":
       return ["/v1/chat/completions", { model, messages, max_tokens: OUTPUT_TOKENS }];
   }
-}
-
-function modelOf(row: JsonObject): KnownModel {
-  const whole = (value: unknown) => (typeof value === "number" ? value : null);
-  return {
-    id: String(row["id"]),
-    name: String(row["display_name"] ?? row["id"]),
-    contextTokens: whole(row["context_length"]),
-    outputTokens: whole(row["max_output_tokens"]),
-    isSandbox: row["svc_sandbox"] === true,
-    quality: whole(row["svc_quality"]) ?? 0,
-  };
-}
-
-/** The model that was named, or the best one of the kind the client is made for. */
-export function pickModel(models: readonly KnownModel[], client: ClientKind, named: unknown): KnownModel {
-  if (typeof named === "string")
-    // A router is no entry of the list, and is a model all the same.
-    return models.find(({ id }) => id === named) ?? unlisted(named);
-  const real = models.filter(({ isSandbox }) => !isSandbox);
-  for (const wish of client.prefers)
-    for (const from of [real, models]) {
-      const found = from.find(({ id }) => wish.test(id));
-      if (found !== undefined) return found;
-    }
-  const [best] = models;
-  if (best === undefined)
-    throw new CliError("This key can use no chat model: connect a provider, or look at the policy of the workspace.");
-  return best;
-}
-
-function unlisted(id: string): KnownModel {
-  return { id, name: id, contextTokens: null, outputTokens: null, isSandbox: false, quality: 0 };
-}
-
-export function pickSmall(models: readonly KnownModel[], client: ClientKind, main: KnownModel): KnownModel {
-  const { prefersSmall } = client;
-  if (prefersSmall === undefined || !/claude/.test(main.id)) return main;
-  return models.find(({ id, isSandbox }) => isSandbox === main.isSandbox && prefersSmall.test(id)) ?? main;
-}
-
-/** What a picker shall show: the chosen one first, simulated ones only where there is nothing else. */
-export function listed(models: readonly KnownModel[], chosen: KnownModel): KnownModel[] {
-  const others = models.filter(({ id, isSandbox }) => id !== chosen.id && (chosen.isSandbox || !isSandbox));
-  return [chosen, ...others].slice(0, LISTED_MAX);
 }
