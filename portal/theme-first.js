@@ -5,3 +5,14 @@ try {
 } catch {
   // Storage may be blocked; the system theme then applies.
 }
+
+// Starts while the scripts load; fetchFromGateway takes the response.
+window.earlyResponses = new Map([
+  [
+    "/manage/me",
+    fetch("/manage/me", {
+      headers: { accept: "application/json", "x-svc-portal": "1" },
+      credentials: "same-origin",
+    }).catch(() => undefined),
+  ],
+]);

@@ -6,6 +6,7 @@ import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { guides } from "../scripts/guides/guides-plugin.ts";
 
 const HERE = import.meta.dirname;
 
@@ -14,7 +15,7 @@ export default defineConfig({
   base: "/app/",
   publicDir: false,
   cacheDir: path.join(HERE, "../.cache/vite"),
-  plugins: [react(), tailwind(), themeFirst(), precompress()],
+  plugins: [react(), tailwind(), themeFirst(), preloadFont(), precompress(), guides(path.join(HERE, ".."))],
   build: {
     outDir: path.join(HERE, "dist"),
     emptyOutDir: true,
@@ -22,6 +23,15 @@ export default defineConfig({
     // The content security policy allows no inline scripts, styles or fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: {
+        index: path.join(HERE, "index.html"),
+        guides: path.join(HERE, "src/guides/guides.ts"),
+        "guides-search": path.join(HERE, "src/guides/guides-search.ts"),
+      },
+      // The guides import the search by its URL, so its exports must stay.
+      preserveEntrySignatures: "exports-only",
+    },
     reportCompressedSize: false,
     // A test sums up the size of each screen's chunks.
     manifest: "assets/manifest.json",
@@ -48,7 +58,24 @@ function themeFirst(): Plugin {
   };
 }
 
-/** Writes a brotli and a gzip copy next to each file, so that requests need no compression. */
+/** Loads the text font with the page instead of after its styles. */
+function preloadFont(): Plugin {
+  return {
+    name: "preload-font",
+    apply: "build",
+    transformIndexHtml: {
+      order: "post",
+      handler(_html, { bundle = {} }) {
+        const file = Object.keys(bundle).find((name) => /assets\/inter-latin-wght-normal-[^/]+\.woff2$/.test(name));
+        if (file === undefined) return [];
+        const attrs = { rel: "preload", as: "font", type: "font/woff2", href: `/app/${file}`, crossorigin: true };
+        return [{ tag: "link", attrs, injectTo: "head" }];
+      },
+    },
+  };
+}
+
+/** Writes a brotli and a gzip copy next to each file, so that requests need no compression; fonts are compressed. */
 function precompress(): Plugin {
   return {
     name: "precompress",

@@ -50,7 +50,8 @@ export const COMMANDS: readonly Command[] = [
     label: "Add funds",
     icon: "wallet",
     to: "/app/w/$workspace/wallet?new=1",
-    visibleTo: "admin",
+    // Members learn there whom to ask.
+    visibleTo: "member",
     searchTerms: "money credit pay order top up",
   },
   {

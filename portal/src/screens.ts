@@ -23,7 +23,9 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/playground`, title: "Playground", load: () => import("./screens/playground/playground.tsx"), visibleTo: "member", nav: { group: "Build", icon: "play" }, searchTerms: "try chat speech embeddings" },
   { path: `${W}/connect`, title: "Connect", load: () => import("./screens/connect/connect.tsx"), visibleTo: "member", nav: { group: "Build", icon: "plug" }, searchTerms: "clients snippet base url codex claude" },
   { path: `${W}/connect/$client`, title: "Connect client", load: () => import("./screens/connect/client.tsx"), visibleTo: "member" },
+  { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), visibleTo: "member", nav: { group: "Build", icon: "key" }, searchTerms: "api key rotate revoke approve" },
   { path: "/app/models", title: "Models", load: () => import("./screens/catalogue/models.tsx"), visibleTo: "anyone", nav: { group: "Build", icon: "cube" }, searchTerms: "catalogue prices capabilities" },
+  { path: "/app/models/compare", title: "Compare models", load: () => import("./screens/catalogue/compare.tsx"), visibleTo: "anyone", searchTerms: "side by side benchmark" },
   { path: "/app/models/$creator/$name", title: "Model", load: () => import("./screens/catalogue/model.tsx"), visibleTo: "anyone" },
   { path: "/app/providers", title: "Providers", load: () => import("./screens/catalogue/providers.tsx"), visibleTo: "anyone", nav: { group: "Build", icon: "building" }, searchTerms: "catalogue sovereignty evidence" },
   { path: "/app/providers/$slug", title: "Provider", load: () => import("./screens/catalogue/provider.tsx"), visibleTo: "anyone" },
@@ -37,7 +39,6 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/audit`, title: "Audit log", load: () => import("./screens/audit/audit.tsx"), visibleTo: "admin", nav: { group: "Observe", icon: "scroll" }, searchTerms: "who changed what" },
 
   // Control
-  { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), visibleTo: "member", nav: { group: "Control", icon: "key" }, searchTerms: "api key rotate revoke approve" },
   { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), visibleTo: "member", nav: { group: "Control", icon: "shield" }, searchTerms: "floor countries retention training" },
   { path: `${W}/routers`, title: "Routers", load: () => import("./screens/routers/routers.tsx"), visibleTo: "member", nav: { group: "Control", icon: "route" }, searchTerms: "weights dry run replay" },
   { path: `${W}/routers/$router`, title: "Router", load: () => import("./screens/routers/router.tsx"), visibleTo: "member" },
@@ -53,7 +54,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/members`, title: "Members", load: () => import("./screens/members/members.tsx"), visibleTo: "member", nav: { group: "Workspace", icon: "people" }, searchTerms: "invite role" },
   { path: `${W}/alerts`, title: "Alerts", load: () => import("./screens/alerts/alerts.tsx"), visibleTo: "admin", nav: { group: "Workspace", icon: "bell" }, searchTerms: "webhook mail threshold" },
   { path: `${W}/tokens`, title: "Tokens", load: () => import("./screens/tokens/tokens.tsx"), visibleTo: "admin", nav: { group: "Workspace", icon: "token" }, searchTerms: "management token automation" },
-  { path: `${W}/settings`, title: "Settings", load: () => import("./screens/settings/settings.tsx"), visibleTo: "member", nav: { group: "Workspace", icon: "settings" }, searchTerms: "name currency danger" },
+  { path: `${W}/settings`, title: "Settings", load: () => import("./screens/settings/settings.tsx"), visibleTo: "member", nav: { group: "Workspace", icon: "settings" }, searchTerms: "name currency danger ip allowlist" },
 
   // Account
   { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), visibleTo: "person", nav: { group: "Account", icon: "person" }, searchTerms: "password passkey two second factor 2fa totp sessions profile" },
@@ -67,5 +68,6 @@ export const SCREENS: readonly Screen[] = [
   { path: "/app/operator/probes", title: "Probes", load: () => import("./screens/operator/probes.tsx"), visibleTo: "operator", nav: { group: "Operator", icon: "activity" }, searchTerms: "proofs decisions speech run" },
   { path: "/app/operator/rates", title: "Exchange rates", load: () => import("./screens/operator/rates.tsx"), visibleTo: "operator", nav: { group: "Operator", icon: "chart" }, searchTerms: "currency fetch ecb" },
   { path: "/app/operator/configuration", title: "Configuration", load: () => import("./screens/operator/configuration.tsx"), visibleTo: "operator", nav: { group: "Operator", icon: "settings" }, searchTerms: "settings in force" },
+  { path: "/app/operator/integrations", title: "Integrations", load: () => import("./screens/operator/integrations.tsx"), visibleTo: "operator", nav: { group: "Operator", icon: "plug" }, searchTerms: "export destinations otlp opentelemetry webhook files single sign-on sso oidc" },
   { path: "/app/operator/master-key", title: "Master key", load: () => import("./screens/operator/master-key.tsx"), visibleTo: "operator", nav: { group: "Operator", icon: "lock" }, searchTerms: "rotate secrets encryption" },
 ];

@@ -76,7 +76,18 @@ export async function checkGatewayReachable(): Promise<void> {
 }
 
 function fetchFromGateway(path: string, init: RequestInit): Promise<Response> {
-  return mapNetworkErrors(init, fetch(path, { ...init, credentials: "same-origin" }));
+  const request = () => fetch(path, { ...init, credentials: "same-origin" });
+  const early = init.method === "GET" ? takeEarlyResponse(path) : undefined;
+  return mapNetworkErrors(init, early === undefined ? request() : early.then((response) => response ?? request()));
+}
+
+/** Responses that theme-first.js requested before the scripts were loaded; each is used once. */
+function takeEarlyResponse(path: string): Promise<Response | undefined> | undefined {
+  const early: unknown = Reflect.get(globalThis, "earlyResponses");
+  if (!(early instanceof Map)) return undefined;
+  const response = early.get(path);
+  early.delete(path);
+  return response;
 }
 
 /** Also wraps reading the body: a response may break off after its headers. */

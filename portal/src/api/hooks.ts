@@ -140,9 +140,10 @@ function toQueryOptions({ enabled = true, refetchMs, keepPrevious = false }: Que
 export function usePreview<Id extends OperationId>(
   id: Id,
   args: Args<Id>,
-  { enabled = true }: { readonly enabled?: boolean } = {},
+  { enabled = true, refetchMs }: { readonly enabled?: boolean; readonly refetchMs?: number } = {},
 ): UseQueryResult<ApiResponse<Id>, ApiError> {
   return useQuery<ApiResponse<Id>, ApiError>({
+    refetchInterval: refetchMs ?? false,
     queryKey: [...queryKeyOf(id, args), args.body ?? null],
     queryFn: ({ signal }) => call(id, args, signal),
     placeholderData: keepPreviousData,

@@ -1,5 +1,5 @@
 const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
-const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
 export function numberText(value: number): string {
   return WHOLE.format(value);

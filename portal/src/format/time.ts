@@ -45,3 +45,13 @@ export function durationText(ms: number): string {
     ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+const SPAN_UNITS: Readonly<Record<string, string>> = { s: "second", m: "minute", h: "hour", d: "day" };
+
+/** "30d" as "30 days". */
+export function spanText(span: string): string {
+  const [, count = "", unit = ""] = /^(\d+)([smhd])$/.exec(span) ?? [];
+  const unitName = SPAN_UNITS[unit];
+  if (unitName === undefined) return span;
+  return `${count} ${unitName}${count === "1" ? "" : "s"}`;
+}

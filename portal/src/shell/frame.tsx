@@ -3,8 +3,9 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useMe } from "../api/me.ts";
 import type { Screen } from "../screen.ts";
 import { ErrorState } from "../ui/error-state.tsx";
+import { later, Nothing } from "../ui/later.tsx";
+import { ModalsHidden } from "../ui/modals-hidden.ts";
 import { SkeletonLines } from "../ui/skeleton.tsx";
-import { Toasts } from "../ui/toast.tsx";
 import { useCurrentPath, useNavigateTo, useParam } from "../url-state.ts";
 import { BareFrame } from "./bare-frame.tsx";
 import { canView } from "./can-view.ts";
@@ -13,6 +14,8 @@ import { NotAllowed, NoWorkspace } from "./not-found.tsx";
 import { ReauthenticationProvider } from "./reauthentication-provider.tsx";
 import { SessionExpired, useExpiredSession } from "./session-expired.tsx";
 import { SideFrame } from "./side-frame.tsx";
+
+const Toasts = later(async () => (await import("../ui/toast-list.tsx")).Toasts, Nothing);
 
 /** The screen of the current route; undefined: not found. */
 function useScreen(): Screen | undefined {
@@ -62,12 +65,15 @@ function AccessGate({ screen, children }: { readonly screen: Screen | undefined;
     return inFrame(<ErrorState error={me.error} onRetry={() => void me.refetch()} />);
   if (person === null) return null;
   if (access.state === "missing") return inFrame(<NoWorkspace />);
-  if (!canView(screen.visibleTo, person, workspace)) return inFrame(<NotAllowed visibleTo={screen.visibleTo} />);
+  if (!canView(screen.visibleTo, person, workspace))
+    return inFrame(<NotAllowed visibleTo={screen.visibleTo} workspace={workspace} />);
   return inFrame(
     <>
-      <div hidden={isExpired} className="contents">
-        <ReauthenticationProvider me={person}>{children}</ReauthenticationProvider>
-      </div>
+      <ModalsHidden value={isExpired}>
+        <div hidden={isExpired} className="contents">
+          <ReauthenticationProvider me={person}>{children}</ReauthenticationProvider>
+        </div>
+      </ModalsHidden>
       <SessionExpired isOpen={isExpired} currentPath={currentPath} onRecheck={() => void me.refetch()} />
     </>,
   );

@@ -30,8 +30,16 @@ export function Help({ isOpen, onClose }: { readonly isOpen: boolean; readonly o
       </dl>
       <p className="text-soft">
         Everything in the portal is also available through the API: the API button of each screen shows its calls. See{" "}
+        <a href="/docs/guides" className="text-accent underline">
+          the guides
+        </a>
+        ,{" "}
         <a href="/docs" className="text-accent underline">
           the API reference
+        </a>{" "}
+        and{" "}
+        <a href="/docs?api=manage" className="text-accent underline">
+          the management API reference
         </a>
         .
       </p>

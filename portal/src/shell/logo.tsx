@@ -1,9 +1,17 @@
+/** The mark, an arch with a path through it, and the name. `mark.svg` has the same shape for the browser's tab. */
 export function Logo() {
   return (
-    <span className="inline-flex items-center gap-2.5 font-semibold tracking-tight">
-      <svg aria-hidden="true" viewBox="0 0 20 20" className="size-5 text-accent">
-        <path d="M2.5 17.5V9a7.5 7.5 0 0 1 15 0v8.5h-4V9a3.5 3.5 0 0 0-7 0v8.5z" fill="currentColor" />
-        <path d="M10 8.2v9.3" stroke="currentColor" strokeWidth="1.6" />
+    <span className="inline-flex items-center gap-2.5 text-[0.9375rem] font-semibold tracking-tight whitespace-nowrap">
+      <svg aria-hidden="true" viewBox="0 0 24 24" className="size-6 shrink-0">
+        <rect width="24" height="24" rx="6" className="fill-accent" />
+        <path
+          d="M6.5 18.5V12a5.5 5.5 0 0 1 11 0v6.5M12 12.5v6"
+          fill="none"
+          strokeWidth="2.2"
+          strokeLinecap="round"
+          className="stroke-on-accent"
+        />
+        <circle cx="12" cy="12" r="1.9" className="fill-on-accent" />
       </svg>
       Inference Gateway
     </span>

@@ -1,6 +1,7 @@
 import type { Viewer } from "../screen.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { LinkButton } from "../ui/link.tsx";
+import { WorkspaceAdmins } from "../ui/workspace-admins.tsx";
 
 export function NotFound() {
   return (
@@ -32,15 +33,8 @@ export function NoWorkspace() {
   );
 }
 
-export function NotAllowed({ visibleTo }: { readonly visibleTo: Viewer }) {
+export function NotAllowed({ visibleTo, workspace }: { readonly visibleTo: Viewer; readonly workspace: string }) {
   const roles = visibleTo === "operator" ? "operators" : visibleTo === "owner" ? "owners" : "admins and owners";
-  const contact = visibleTo === "operator" ? "the gateway operator" : "a workspace owner";
-  return (
-    <EmptyState
-      icon="lock"
-      heading="h1"
-      title={`Only ${roles} can view this page`}
-      hint={`Ask ${contact} for access.`}
-    />
-  );
+  const contact = visibleTo === "operator" ? "the gateway operator" : <WorkspaceAdmins workspace={workspace} />;
+  return <EmptyState icon="lock" heading="h1" title={`Only ${roles} can view this page`} hint={<>Ask {contact}.</>} />;
 }

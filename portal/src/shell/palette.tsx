@@ -1,9 +1,10 @@
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { Autocomplete } from "@base-ui/react/autocomplete";
+import { useMemo, useState } from "react";
 import type { Me } from "../api/me.ts";
 import { COMMANDS } from "../commands.ts";
 import { SCREENS } from "../screens.ts";
-import { cx } from "../ui/class-names.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { pathIn, useNavigateTo } from "../url-state.ts";
 import { useSignOut } from "./account-menu.tsx";
 import { canView } from "./can-view.ts";
@@ -28,105 +29,73 @@ type Props = {
 
 /** Searches screens, workspaces and commands; a request ID opens the request. */
 export function Palette(props: Props) {
-  const ref = useRef<HTMLDialogElement>(null);
-  const { isOpen, onClose } = props;
-  useEffect(() => {
-    if (isOpen) ref.current?.showModal();
-    else ref.current?.close();
-  }, [isOpen]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser handles Escape
-    <dialog
-      ref={ref}
-      aria-label="Search and commands"
-      onClose={onClose}
-      onClick={(event) => event.target === event.currentTarget && onClose()}
-      className="mx-auto mt-[12dvh] w-[min(36rem,calc(100%-2rem))] overflow-hidden rounded-lg border bg-raised p-0 shadow-pop"
+    <Modal
+      open={props.isOpen}
+      onClose={props.onClose}
+      label="Search and commands"
+      place="top"
+      className="w-full max-w-xl rounded-lg border"
     >
-      {isOpen && <PaletteSearch {...props} />}
-    </dialog>
+      <PaletteSearch {...props} />
+    </Modal>
   );
 }
 
 function PaletteSearch({ onClose, onHelp, me, workspace }: Props) {
-  const listId = useId();
   const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
   const all = useEntries(me, workspace, onHelp);
   const openRequest = useRequestEntry(typed, workspace);
   const found = useMemo(
     () => (openRequest === undefined ? matchEntries(all, typed) : [openRequest]),
     [all, typed, openRequest],
   );
-  const chosen = found[Math.min(at, found.length - 1)];
-  const act = (entry: Entry | undefined) => {
-    if (entry === undefined) return;
+  const act = (entry: Entry) => {
     onClose();
     entry.act();
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) {
-      event.preventDefault();
-      setAt((Math.min(at, found.length - 1) + step + found.length) % Math.max(1, found.length));
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      act(chosen);
-    }
-  };
   return (
-    <>
+    <Autocomplete.Root
+      inline
+      open
+      items={found}
+      filteredItems={found}
+      itemToStringValue={({ label }: Entry) => label}
+      value={typed}
+      onValueChange={(text, { reason }) => reason === "input-change" && setTyped(text)}
+      autoHighlight="always"
+      keepHighlight
+    >
       <div className="flex items-center gap-3 border-b px-4">
         <Icon name="search" className="text-soft" />
-        <input
-          // biome-ignore lint/a11y/noAutofocus: the dialog is a search field
-          autoFocus
-          role="combobox"
+        <Autocomplete.Input
           aria-label="Search and commands"
-          aria-expanded="true"
-          aria-controls={listId}
-          aria-activedescendant={chosen === undefined ? undefined : `${listId}-${chosen.id}`}
-          aria-autocomplete="list"
           placeholder="Search screens, workspaces, commands or a request ID"
-          value={typed}
-          onChange={(event) => {
-            setTyped(event.target.value);
-            setAt(0);
-          }}
-          onKeyDown={onKeyDown}
           className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none"
         />
       </div>
-      <div id={listId} role="listbox" aria-label="Results" tabIndex={-1} className="max-h-[50dvh] overflow-auto p-1.5">
-        {found.map((entry) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox above handles the keys
-          <div
+      <Autocomplete.Empty>
+        <p className="px-4 py-6 text-center text-soft">No results. Try another search.</p>
+      </Autocomplete.Empty>
+      <Autocomplete.List
+        aria-label="Results"
+        className="max-h-[50dvh] scroll-py-1.5 overflow-auto overscroll-contain p-1.5 empty:hidden"
+      >
+        {(entry: Entry) => (
+          <Autocomplete.Item
             key={entry.id}
-            id={`${listId}-${entry.id}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={entry === chosen}
+            value={entry}
             onClick={() => act(entry)}
-            onPointerMove={() => setAt(found.indexOf(entry))}
-            ref={entry === chosen ? scrollIntoView : null}
-            className={cx(
-              "flex h-9 cursor-pointer items-center gap-3 rounded-md px-2.5",
-              entry === chosen && "bg-accent-soft text-accent-strong",
-            )}
+            className="flex h-9 cursor-pointer items-center gap-3 rounded-md px-2.5 select-none data-highlighted:bg-accent-soft data-highlighted:text-accent-strong pointer-coarse:h-11"
           >
             <Icon name={entry.icon} className="text-soft" />
             <span className="min-w-0 flex-1 truncate">{entry.label}</span>
             <span className="text-xs text-soft">{entry.hint}</span>
-          </div>
-        ))}
-      </div>
-      {found.length === 0 && <p className="px-4 pb-6 text-center text-soft">No results. Try another search.</p>}
-    </>
+          </Autocomplete.Item>
+        )}
+      </Autocomplete.List>
+    </Autocomplete.Root>
   );
-}
-
-function scrollIntoView(element: HTMLElement | null): void {
-  element?.scrollIntoView({ block: "nearest" });
 }
 
 function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry[] {
@@ -183,7 +152,16 @@ function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry
       entry("theme-dark", "Dark theme", "Theme", "moon", () => setTheme("dark")),
       entry("theme-system", "System theme", "Theme", "screen", () => setTheme("system")),
       entry("help", "Help and shortcuts", "Help", "help", onHelp, "keyboard"),
-      entry("docs", "API reference", "Document", "scroll", () => location.assign("/docs"), "openapi"),
+      entry("guides", "Guides", "Docs", "book", () => location.assign("/docs/guides"), "documentation help"),
+      entry("docs", "API reference", "Docs", "scroll", () => location.assign("/docs"), "openapi"),
+      entry(
+        "docs-manage",
+        "Management API reference",
+        "Docs",
+        "scroll",
+        () => location.assign("/docs?api=manage"),
+        "openapi",
+      ),
       me === null
         ? entry("sign-in", "Sign in", "Account", "person", () => navigateTo("/app/sign-in"))
         : entry("sign-out", "Sign out", "Account", "out", signOut, "log out"),

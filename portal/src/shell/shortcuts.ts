@@ -42,7 +42,8 @@ export function useShortcuts(handlers: ShortcutHandlers): void {
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return (
-    target.isContentEditable || target.matches("input, textarea, select") || target.closest("dialog[open]") !== null
-  );
+  return target.isContentEditable || target.closest(OWN_KEYS) !== null;
 }
+
+/** Controls that use letters themselves, and everything in an open dialog or menu. */
+const OWN_KEYS = 'input, textarea, select, [role="combobox"], [role="menu"], [role="dialog"]';

@@ -1,7 +1,8 @@
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { Me } from "../api/me.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { later, Nothing } from "../ui/later.tsx";
 import { Link, LinkButton } from "../ui/link.tsx";
 import { useCurrentPath, useParam } from "../url-state.ts";
 import { AccountMenu } from "./account-menu.tsx";
@@ -9,12 +10,14 @@ import { ConnectionNotice } from "./connection-notice.tsx";
 import { Help } from "./help.tsx";
 import { useLastWorkspace } from "./last-workspace.ts";
 import { Logo } from "./logo.tsx";
-import { Navigation } from "./navigation.tsx";
-import { Palette } from "./palette.tsx";
+import { Navigation, OPERATOR_AREA } from "./navigation.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 import { SkipLink } from "./skip-link.tsx";
 import { ThemeMenu } from "./theme-menu.tsx";
 import { WorkspaceSwitcher } from "./workspace-switcher.tsx";
+
+const Modal = later(async () => (await import("../ui/modal.tsx")).Modal, Nothing);
+const Palette = later(async () => (await import("./palette.tsx")).Palette, Nothing);
 
 type OpenOverlay = "palette" | "help" | "drawer" | null;
 
@@ -41,14 +44,23 @@ export function SideFrame({ me, children }: { readonly me: Me | null; readonly c
         className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b bg-card px-2 py-2 lg:hidden"
       >
         <IconButton icon="menu" label="Open navigation" onClick={() => setOpen("drawer")} />
-        <Link plain to="/" className="rounded-sm">
+        <Link plain to="/" className="flex rounded-sm">
           <Logo />
         </Link>
-        <IconButton icon="search" label="Search and commands" onClick={() => setOpen("palette")} />
+        <div className="flex items-center gap-1">
+          {me?.operator === true && <OperatorLink />}
+          <IconButton icon="search" label="Search and commands" onClick={() => setOpen("palette")} />
+        </div>
       </header>
-      <SidebarDrawer isOpen={open === "drawer"} onClose={close}>
+      <Modal
+        open={open === "drawer"}
+        onClose={close}
+        label="Navigation"
+        place="left"
+        className="h-dvh w-72 max-w-[85vw] border-r"
+      >
         {sidebar}
-      </SidebarDrawer>
+      </Modal>
       <main id="main" tabIndex={-1} className="mx-auto w-full max-w-7xl min-w-0 px-4 py-6 outline-none sm:px-8 lg:py-8">
         <ConnectionNotice />
         {children}
@@ -62,6 +74,20 @@ export function SideFrame({ me, children }: { readonly me: Me | null; readonly c
       />
       <Help isOpen={open === "help"} onClose={close} />
     </div>
+  );
+}
+
+/** In the header of small windows, where the sidebar is a drawer. */
+function OperatorLink() {
+  return (
+    <Link
+      plain
+      to={OPERATOR_AREA}
+      className="inline-flex h-8 items-center gap-1.5 rounded-md px-2 text-soft hover:bg-hover hover:text-ink"
+    >
+      <Icon name="shield" />
+      <span className="max-sm:sr-only">Operator</span>
+    </Link>
   );
 }
 
@@ -108,32 +134,4 @@ function Sidebar({ me, workspace, onPalette, onHelp }: SidebarProps) {
 
 function isApple(): boolean {
   return /Mac|iPhone|iPad/.test(navigator.platform);
-}
-
-function SidebarDrawer({
-  isOpen,
-  onClose,
-  children,
-}: {
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
-  readonly children: ReactNode;
-}) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen) ref.current?.showModal();
-    else ref.current?.close();
-  }, [isOpen]);
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser handles Escape
-    <dialog
-      ref={ref}
-      aria-label="Navigation"
-      onClose={onClose}
-      onClick={(event) => event.target === event.currentTarget && onClose()}
-      className="m-0 h-dvh max-h-none w-72 max-w-[85vw] border-r bg-card p-0"
-    >
-      {isOpen && children}
-    </dialog>
-  );
 }

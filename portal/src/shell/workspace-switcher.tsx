@@ -1,7 +1,8 @@
 import { useRouterState } from "@tanstack/react-router";
 import type { Me } from "../api/me.ts";
 import { Icon } from "../ui/icon.tsx";
-import { Menu, type MenuItem } from "../ui/menu.tsx";
+import { Menu } from "../ui/menu.tsx";
+import type { MenuItem } from "../ui/menu-items.ts";
 import { pathIn } from "../url-state.ts";
 import { useWorkspaceAccess } from "./last-workspace.ts";
 

@@ -58,11 +58,21 @@ function isLevel(text: string | null | undefined): text is Level {
 export function LevelBadge({
   level,
   name,
+  isAttested = false,
 }: {
   readonly level: string | null | undefined;
   readonly name?: string | undefined;
+  /** The level of an own node is an admin's statement. */
+  readonly isAttested?: boolean | undefined;
 }) {
   if (!isLevel(level)) return <Badge title="Unclassified">Unclassified</Badge>;
+  if (isAttested)
+    return (
+      <span className="inline-flex flex-wrap items-center gap-1">
+        <LevelBadge level={level} name={name} />
+        <span className="text-xs text-soft">attested</span>
+      </span>
+    );
   const { classes, bars, description } = LEVELS[level];
   return (
     <span

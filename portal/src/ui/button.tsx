@@ -1,6 +1,7 @@
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { cx } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { Tooltip } from "./tooltip.tsx";
 
 export type ButtonVariant = "primary" | "plain" | "quiet" | "danger";
 
@@ -70,19 +71,20 @@ export function IconButton({
 }: Omit<Props, "children" | "variant" | "size"> & { readonly icon: IconName; readonly label: string }) {
   const { busy = false, ...own } = rest;
   return (
-    <button
-      {...own}
-      type={type}
-      aria-label={label}
-      title={label}
-      aria-busy={busy || undefined}
-      className={cx(
-        "inline-flex size-8 items-center justify-center rounded-md text-soft transition-colors hover:bg-hover hover:text-ink",
-        className,
-      )}
-    >
-      {busy ? <Spinner /> : <Icon name={icon} />}
-    </button>
+    <Tooltip text={label}>
+      <button
+        {...own}
+        type={type}
+        aria-label={label}
+        aria-busy={busy || undefined}
+        className={cx(
+          "inline-flex size-8 shrink-0 items-center justify-center rounded-md text-soft transition-colors hover:bg-hover hover:text-ink disabled:pointer-events-none disabled:opacity-50",
+          className,
+        )}
+      >
+        {busy ? <Spinner /> : <Icon name={icon} />}
+      </button>
+    </Tooltip>
   );
 }
 

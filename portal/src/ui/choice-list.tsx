@@ -1,8 +1,15 @@
 import { type ReactNode, useId, useState } from "react";
+import { type Availability, AvailabilityBadge } from "./availability-badge.tsx";
 import { Button } from "./button.tsx";
-import { Input } from "./field.tsx";
+import { Checkbox, Input } from "./field.tsx";
 
-export type Choice = { readonly value: string; readonly label: string; readonly note?: ReactNode | undefined };
+export type Choice = {
+  readonly value: string;
+  readonly label: string;
+  readonly note?: ReactNode | undefined;
+  /** Of models: whether the workspace can call it now. */
+  readonly availability?: Availability | undefined;
+};
 
 /** A searchable multi-select; initially selected options come first. */
 export function ChoiceList({
@@ -25,8 +32,15 @@ export function ChoiceList({
   const selected = new Set(value);
   const known = new Set(choices.map((one) => one.value));
   const unknown = value.filter((one) => !known.has(one)).map((one) => ({ value: one, label: one, note: "Unknown" }));
-  const all = [...unknown, ...choices].toSorted((a, b) => Number(first.has(b.value)) - Number(first.has(a.value)));
-  const shown = all.filter((one) => matches(one, searchText));
+  const all: readonly Choice[] = [...unknown, ...choices].toSorted(
+    (a, b) => Number(first.has(b.value)) - Number(first.has(a.value)),
+  );
+  const canFilter = choices.some(({ availability }) => availability !== undefined);
+  const [isAvailableOnly, setIsAvailableOnly] = useState(false);
+  const shown = all.filter(
+    (one) =>
+      matches(one, searchText) && (!isAvailableOnly || one.availability?.available === true || selected.has(one.value)),
+  );
   const toggle = (one: string, isOn: boolean) =>
     onChange(isOn ? [...value, one] : value.filter((known) => known !== one));
   return (
@@ -42,6 +56,7 @@ export function ChoiceList({
             aria-label={`Search: ${label}`}
           />
         </div>
+        {canFilter && <Checkbox label="Available only" checked={isAvailableOnly} onChange={setIsAvailableOnly} />}
         <span className="text-xs text-soft">
           {value.length} of {all.length} selected
         </span>
@@ -73,7 +88,8 @@ export function ChoiceList({
             <span className="min-w-0 flex-1 truncate" title={one.label}>
               {one.label}
             </span>
-            {one.note !== undefined && <span className="shrink-0 text-xs text-soft">{one.note}</span>}
+            {one.note !== undefined && <span className="shrink-0 text-xs text-soft max-sm:hidden">{one.note}</span>}
+            {one.availability !== undefined && <AvailabilityBadge of={one.availability} />}
           </label>
         ))}
         {shown.length === 0 && <p className="px-3 py-2 text-soft">No matches for “{searchText}”.</p>}

@@ -1,6 +1,6 @@
-import { useId, useState } from "react";
+import { useState } from "react";
 import { CopyButton } from "./copy-button.tsx";
-import { TabRow } from "./tabs.tsx";
+import { TabSet } from "./tabs.tsx";
 
 export type Snippet = { readonly id: string; readonly label: string; readonly code: string };
 
@@ -24,7 +24,6 @@ export function CodeBlock({ code, label = "Code" }: { readonly code: string; rea
 
 /** Language tabs; the selected language is remembered for the next snippet. */
 export function CodeTabs({ snippets, label }: { readonly snippets: readonly Snippet[]; readonly label: string }) {
-  const id = useId();
   const [chosen, setChosen] = useState(() => localStorage.getItem("language") ?? "");
   const current = snippets.find((one) => one.id === chosen) ?? snippets[0];
   if (current === undefined) return null;
@@ -33,18 +32,8 @@ export function CodeTabs({ snippets, label }: { readonly snippets: readonly Snip
     setChosen(to);
   };
   return (
-    <div className="grid min-w-0 gap-2">
-      <TabRow
-        tabs={snippets}
-        label={label}
-        chosen={current.id}
-        choose={choose}
-        idOf={(one) => `${id}-${one}`}
-        panelId={`${id}-panel`}
-      />
-      <div id={`${id}-panel`} role="tabpanel" aria-labelledby={`${id}-${current.id}`} className="min-w-0">
-        <CodeBlock code={current.code} label={`${label}: ${current.label}`} />
-      </div>
-    </div>
+    <TabSet tabs={snippets} label={label} chosen={current.id} choose={choose} className="grid min-w-0 gap-2">
+      <CodeBlock code={current.code} label={`${label}: ${current.label}`} />
+    </TabSet>
   );
 }

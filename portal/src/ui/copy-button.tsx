@@ -57,7 +57,8 @@ async function copyText(text: string): Promise<void> {
   field.value = text;
   field.setAttribute("readonly", "");
   field.className = "fixed opacity-0";
-  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  // An open dialog keeps the focus inside.
+  (document.activeElement?.closest('[role="dialog"]') ?? document.body).append(field);
   field.select();
   const isCopied = document.execCommand("copy");
   field.remove();

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { apiErrorOf } from "../api/error.ts";
 import { Button } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
+import { ErrorCode } from "./docs-link.tsx";
 import { Icon } from "./icon.tsx";
 import { scrollIntoView } from "./scroll-into-view.ts";
 
@@ -61,7 +62,7 @@ function RequestId({ code, requestId }: { readonly code: string; readonly reques
   if (requestId === null) return null;
   return (
     <p className="flex flex-wrap items-center justify-center gap-x-2 text-xs text-soft">
-      <span className="font-mono">{code}</span>
+      <ErrorCode code={code} />
       <span className="font-mono">{requestId}</span>
       <CopyButton text={requestId} label="Copy request ID" />
     </p>

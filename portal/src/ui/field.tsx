@@ -63,7 +63,7 @@ export function Field({ label, hint, error, optional = false, hideLabel = false,
 }
 
 /** The ID attributes of the surrounding field. */
-function useFieldIds() {
+export function useFieldIds() {
   const field = useContext(FieldContext);
   if (field === undefined) return {};
   return {
@@ -73,7 +73,8 @@ function useFieldIds() {
   };
 }
 
-const CONTROL =
+/** The look of a text field, also of pickers. */
+export const CONTROL =
   "w-full min-w-0 rounded-md border border-line-strong/70 bg-card px-2.5 text-ink transition-colors hover:border-line-strong disabled:bg-sunken disabled:text-soft aria-invalid:border-bad";
 
 export function Input({

@@ -1,6 +1,7 @@
 import { Fragment, type ReactNode } from "react";
 import type { Tone } from "./badge.tsx";
 import { cx } from "./class-names.ts";
+import { DocsLink } from "./docs-link.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
 type HeaderProps = {
@@ -24,11 +25,10 @@ export function PageHeader({ title, about, mark, actions }: HeaderProps) {
         </div>
         {about !== undefined && <p className="max-w-2xl text-soft text-pretty">{about}</p>}
       </div>
-      {actions !== undefined && (
-        <div data-print="no" className="flex flex-wrap items-center gap-2">
-          {actions}
-        </div>
-      )}
+      <div data-print="no" className="flex flex-wrap items-center gap-2 max-sm:[&>*:first-child]:-ml-3">
+        <DocsLink />
+        {actions}
+      </div>
     </header>
   );
 }

@@ -1,6 +1,6 @@
-import { type KeyboardEvent, type ReactNode, useId } from "react";
+import { Tabs as Base } from "@base-ui/react/tabs";
+import { type ReactNode, useId } from "react";
 import { useSearchParam } from "../url-state.ts";
-import { cx } from "./class-names.ts";
 
 export type Tab = { readonly id: string; readonly label: ReactNode; readonly content: () => ReactNode };
 
@@ -14,77 +14,46 @@ export function Tabs({
   readonly label: string;
   readonly param?: string | undefined;
 }) {
-  const id = useId();
   const [chosen, choose] = useSearchParam(param, tabs[0]?.id ?? "");
   const current = tabs.find((tab) => tab.id === chosen) ?? tabs[0];
   if (current === undefined) return null;
   return (
-    <div className="grid gap-5">
-      <TabRow
-        tabs={tabs}
-        label={label}
-        chosen={current.id}
-        choose={choose}
-        idOf={(tab) => `${id}-${tab}`}
-        panelId={`${id}-panel`}
-      />
-      <div id={`${id}-panel`} role="tabpanel" aria-labelledby={`${id}-${current.id}`} className="min-w-0">
-        {current.content()}
-      </div>
-    </div>
+    <TabSet tabs={tabs} label={label} chosen={current.id} choose={choose} className="grid gap-5">
+      {current.content()}
+    </TabSet>
   );
 }
 
-type RowProps = {
+type TabSetProps = {
   readonly tabs: readonly Pick<Tab, "id" | "label">[];
   readonly label: string;
   readonly chosen: string;
   readonly choose: (id: string) => void;
-  readonly idOf: (id: string) => string;
-  readonly panelId: string;
+  readonly className?: string | undefined;
+  readonly panelClassName?: string | undefined;
+  /** The content of the selected tab. */
+  readonly children: ReactNode;
 };
 
-/** The tab list alone, with arrow key navigation. */
-export function TabRow({ tabs, label, chosen, choose, idOf, panelId }: RowProps) {
-  const onKeyDown = (event: KeyboardEvent) => {
-    const at = tabs.findIndex((tab) => tab.id === chosen);
-    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-    const tab = next === undefined ? undefined : tabs[(next + tabs.length) % tabs.length];
-    if (tab === undefined) return;
-    event.preventDefault();
-    choose(tab.id);
-    document.getElementById(idOf(tab.id))?.focus();
-  };
+/** Tabs that hold their selection elsewhere than in the URL. */
+export function TabSet({ tabs, label, chosen, choose, className, panelClassName, children }: TabSetProps) {
   return (
-    <div
-      role="tablist"
-      aria-label={label}
-      tabIndex={-1}
-      onKeyDown={onKeyDown}
-      className="flex gap-5 overflow-x-auto border-b"
-    >
-      {tabs.map((tab) => {
-        const isChosen = tab.id === chosen;
-        return (
-          <button
+    <Base.Root value={chosen} onValueChange={(id) => choose(String(id))} className={className}>
+      <Base.List activateOnFocus aria-label={label} className="flex gap-5 overflow-x-auto border-b">
+        {tabs.map((tab) => (
+          <Base.Tab
             key={tab.id}
-            id={idOf(tab.id)}
-            type="button"
-            role="tab"
-            aria-selected={isChosen}
-            aria-controls={isChosen ? panelId : undefined}
-            tabIndex={isChosen ? 0 : -1}
-            onClick={() => choose(tab.id)}
-            className={cx(
-              "-mb-px h-9 border-b-2 font-medium whitespace-nowrap outline-offset-[-2px]",
-              isChosen ? "border-accent text-ink" : "border-transparent text-soft hover:text-ink",
-            )}
+            value={tab.id}
+            className="-mb-px h-9 border-b-2 border-transparent font-medium whitespace-nowrap text-soft outline-offset-[-2px] hover:text-ink data-active:border-accent data-active:text-ink"
           >
             {tab.label}
-          </button>
-        );
-      })}
-    </div>
+          </Base.Tab>
+        ))}
+      </Base.List>
+      <Base.Panel value={chosen} className={panelClassName ?? "min-w-0"}>
+        {children}
+      </Base.Panel>
+    </Base.Root>
   );
 }
 

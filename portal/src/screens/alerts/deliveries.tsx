@@ -42,10 +42,16 @@ const STATES = {
 } as const;
 
 const COLUMNS: readonly Column<Delivery>[] = [
-  { id: "title", header: "Alert", cell: ({ title }) => <span className="break-words">{title}</span> },
+  {
+    id: "title",
+    header: "Alert",
+    sortValue: ({ title }) => title,
+    cell: ({ title }) => <span className="break-words">{title}</span>,
+  },
   {
     id: "target",
     header: "Recipient",
+    sortValue: ({ target }) => target,
     cell: ({ channel, target }) => (
       <span className="break-all">
         <span className="text-soft">{channel === "mail" ? "Email" : "Webhook"}</span> {target}
@@ -55,13 +61,20 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     id: "state",
     header: "Status",
+    sortValue: ({ state }) => STATES[state].label,
     cell: ({ state }) => (
       <Badge tone={STATES[state].tone} dot={state === "waiting"}>
         {STATES[state].label}
       </Badge>
     ),
   },
-  { id: "attempts", header: "Attempts", align: "end", cell: ({ attempts }) => attempts },
+  {
+    id: "attempts",
+    header: "Attempts",
+    sortValue: ({ attempts }) => attempts,
+    align: "end",
+    cell: ({ attempts }) => attempts,
+  },
   {
     id: "error",
     header: "Last error",
@@ -76,5 +89,11 @@ const COLUMNS: readonly Column<Delivery>[] = [
       </span>
     ),
   },
-  { id: "at", header: "Created", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    id: "at",
+    header: "Created",
+    sortValue: ({ created_at }) => created_at,
+    align: "end",
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
 ];

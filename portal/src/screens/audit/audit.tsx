@@ -20,6 +20,7 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
   {
     id: "action",
     header: "Action",
+    sortValue: ({ action }) => action,
     phone: "title",
     cell: ({ action }) => (
       <span className="inline-flex items-center gap-2 align-middle">
@@ -41,10 +42,11 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
   {
     id: "actor",
     header: "Actor",
+    sortValue: ({ actor }) => actor,
     className: "md:min-w-40",
     cell: ({ actor }) => <span className="break-all">{actor}</span>,
   },
-  { id: "at", header: "Time", align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
+  { id: "at", header: "Time", sortValue: ({ at }) => at, align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
 ];
 
 /** Audit entries refer to keys by ID; the table shows names. */

@@ -93,6 +93,7 @@ const COLUMNS: readonly Column<CaptureWindow>[] = [
   {
     id: "opened",
     header: "Opened",
+    sortValue: (row) => row.opened_at,
     cell: (row) => (
       <span className="grid">
         <Time at={row.opened_at} as="short" />
@@ -105,6 +106,7 @@ const COLUMNS: readonly Column<CaptureWindow>[] = [
   {
     id: "state",
     header: "Status",
+    sortValue: (row) => row.state,
     cell: (row) => <WindowState window={row} />,
   },
   { id: "scope", header: "Scope", className: "md:min-w-36", cell: (row) => <ScopeText window={row} /> },
@@ -117,6 +119,7 @@ const COLUMNS: readonly Column<CaptureWindow>[] = [
   {
     id: "items",
     header: "Requests",
+    sortValue: (row) => row.items,
     align: "end",
     cell: (row) => (
       <span className="grid justify-items-end">

@@ -8,14 +8,26 @@ import type {
   PublicModel,
   PublicProvider,
 } from "../../../../src/contract/schemas/catalogue.ts";
-import { type ApiResponse, send } from "../../api/client.ts";
+import type {
+  PublicEndpointDetail,
+  PublicModelDetail,
+  PublicProviderDetail,
+} from "../../../../src/contract/schemas/catalogue-detail.ts";
+import { send } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
-import { type Pages, pagesOf, usePreview, usePublic } from "../../api/hooks.ts";
+import { type Pages, pagesOf, usePublic } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
 import { useLastWorkspace } from "../../shell/last-workspace.ts";
 
-export type { PublicEndpoint, PublicLevel, PublicModel, PublicProvider };
-export type ProviderDetail = PublicProvider & { readonly endpoints: readonly PublicEndpoint[] };
+export type {
+  PublicEndpoint,
+  PublicEndpointDetail,
+  PublicLevel,
+  PublicModel,
+  PublicModelDetail,
+  PublicProvider,
+  PublicProviderDetail,
+};
 
 type Page<T> = { readonly data: readonly T[]; readonly next: string | null };
 
@@ -35,8 +47,15 @@ export function modelsPath(query: URLSearchParams): string {
   return `/v1/public/models?${query}`;
 }
 
-export function useModels(query: URLSearchParams): Pages<PublicModel> {
-  const path = modelsPath(query);
+/** Available models come first for people with a workspace. */
+export function useModels(query: URLSearchParams, workspace: string, available: string): Pages<PublicModel> {
+  const full = new URLSearchParams(query);
+  if (workspace !== "") {
+    full.set("workspace", workspace);
+    if (available === "") full.set("available_first", "true");
+    else full.set("available", available);
+  }
+  const path = modelsPath(full);
   const result = useInfiniteQuery<
     Page<PublicModel>,
     ApiError,
@@ -62,18 +81,11 @@ export function useCatalogueContext(): { readonly workspace: string; readonly cu
   return { workspace, currency };
 }
 
-export type Verdict = ApiResponse<"managePreviewPolicy">["models"][number]["endpoints"][number];
-
-/** The policy verdict per endpoint; empty while loading and for visitors. */
-export function useVerdicts(workspace: string): ReadonlyMap<string, Verdict> {
-  const preview = usePreview(
-    "managePreviewPolicy",
-    { params: { workspace }, query: { scope: "catalogue" }, body: {} },
-    { enabled: workspace !== "" },
-  ).data;
-  if (workspace === "" || preview === undefined) return new Map();
-  return new Map(preview.models.flatMap(({ endpoints }) => endpoints.map((one) => [one.id, one])));
+/** Adds what the workspace can call now; visitors get the public answer. */
+export function withAvailability(path: string, workspace: string): string {
+  return workspace === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams({ workspace })}`;
 }
 
+export const modelDetailPath = (id: string) => `/v1/public/models/${id.split("/").map(encodeURIComponent).join("/")}`;
 export const modelPath = (id: string) => `/app/models/${id.split("/").map(encodeURIComponent).join("/")}`;
 export const providerPath = (slug: string) => `/app/providers/${encodeURIComponent(slug)}`;

@@ -1,21 +1,26 @@
+import { AvailabilityBadge } from "../../ui/availability-badge.tsx";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
-import { Num, Time } from "../../ui/values.tsx";
-import { modelPath, type PublicEndpoint, providerPath, type Verdict } from "./catalogue.ts";
-import { Countries, DataHandling, EvidenceList, MainPrice, PriceDetails } from "./parts.tsx";
+import { Num } from "../../ui/values.tsx";
+import { dialectName, featureName } from "./capabilities.ts";
+import { modelPath, type PublicEndpoint, type PublicEndpointDetail, providerPath } from "./catalogue.ts";
+import { EvidenceList, LevelCriteria } from "./evidence-list.tsx";
+import { type Measured, MeasuredFacts } from "./measurements.tsx";
+import { Countries, DataHandling, MainPrice, PriceDetails } from "./parts.tsx";
+import { PriceHistory } from "./price-history.tsx";
 
 type Props = {
-  readonly endpoint: PublicEndpoint;
-  /** Absent: signed out, or still loading. */
-  readonly verdict?: Verdict | undefined;
+  readonly endpoint: PublicEndpointDetail;
   /** The page that shows the card; the card links to the other one. */
   readonly page: "model" | "provider";
   readonly isOpen?: boolean | undefined;
+  /** Absent: signed out, or still loading. */
+  readonly measured?: Measured | undefined;
 };
 
-export function EndpointCard({ endpoint, verdict, page, isOpen = false }: Props) {
-  const hasStale = endpoint.evidence.some(({ stale }) => stale);
+export function EndpointCard({ endpoint, page, isOpen = false, measured }: Props) {
+  const hasStale = endpoint.criteria.some(({ evidence }) => evidence?.stale === true);
   return (
     <details open={isOpen} className="group border-b last:border-0">
       <summary className="grid cursor-pointer list-none grid-cols-[auto_minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 px-4 py-3 outline-offset-[-2px] hover:bg-hover/60 [&::-webkit-details-marker]:hidden">
@@ -28,57 +33,55 @@ export function EndpointCard({ endpoint, verdict, page, isOpen = false }: Props)
           {endpoint.status !== "active" && <Badge tone="warn">{endpoint.status}</Badge>}
           {endpoint.sandbox && <Badge tone="info">Simulated</Badge>}
           {hasStale && <Badge tone="warn">Stale evidence</Badge>}
-          {verdict !== undefined && <PolicyBadge verdict={verdict} />}
+          <AvailabilityBadge of={endpoint} />
         </span>
         <span className="figures text-right">
           <MainPrice price={endpoint.price} />
         </span>
       </summary>
       <div className="grid gap-6 border-t bg-paper/60 px-4 py-4 sm:px-11 lg:grid-cols-2">
-        <Facts endpoint={endpoint} verdict={verdict} page={page} />
+        <Part title={endpoint.level === "UNCLASSIFIED" ? "Why unclassified" : `Evidence for ${endpoint.level}`}>
+          <p className="text-pretty">{endpoint.level_reason}.</p>
+          {!endpoint.sandbox && (
+            <>
+              <p className="text-xs text-soft">Evidence confidence: {endpoint.level_confidence}</p>
+              <LevelCriteria criteria={endpoint.criteria} />
+            </>
+          )}
+        </Part>
         <div className="grid content-start gap-5">
+          <Facts endpoint={endpoint} page={page} />
           <Part title="Price">
             {endpoint.price === null ? (
               <p className="text-soft">Price unknown. This endpoint can't be called.</p>
             ) : (
               <PriceDetails price={endpoint.price} />
             )}
-            {endpoint.upcoming_prices.map((price) => (
-              <p key={price.from} className="text-xs text-warn">
-                A new price applies from <Time at={price.from} as="day" />.
-              </p>
-            ))}
           </Part>
-          <Part title="Evidence">
-            <EvidenceList evidence={endpoint.evidence} />
+          <Part title="Price history">
+            <PriceHistory endpoint={endpoint} />
           </Part>
+          {measured !== undefined && (
+            <Part title="Measured">
+              <MeasuredFacts measured={measured} endpoint={endpoint.id} />
+            </Part>
+          )}
+          {endpoint.evidence.length > 0 && (
+            <Part title="Details">
+              <EvidenceList evidence={endpoint.evidence} />
+            </Part>
+          )}
         </div>
       </div>
     </details>
   );
 }
 
-function PolicyBadge({ verdict }: { readonly verdict: Verdict }) {
-  return verdict.after ? (
-    <Badge tone="good">Allowed by your policy</Badge>
-  ) : (
-    <Badge tone="bad" title={verdict.reason ?? undefined}>
-      Excluded by your policy
-    </Badge>
-  );
-}
-
-function Facts({ endpoint, verdict, page }: Pick<Props, "endpoint" | "verdict" | "page">) {
+function Facts({ endpoint, page }: Pick<Props, "endpoint" | "page">) {
   const features = Object.entries(endpoint.features);
   return (
     <div className="grid content-start gap-5">
-      {verdict !== undefined && !verdict.after && verdict.reason !== null && (
-        <p className="text-bad text-pretty">{verdict.reason}</p>
-      )}
-      <Part title={`Reason for ${endpoint.level}`}>
-        <p className="text-pretty">{endpoint.level_reason}</p>
-        <p className="text-xs text-soft">Evidence confidence: {endpoint.level_confidence}</p>
-      </Part>
+      {endpoint.unavailable != null && <p className="text-warn text-pretty">{endpoint.unavailable.reason}</p>}
       <Part title="Location">
         <Countries codes={endpoint.countries} all />
         <p className="text-xs text-soft">{locationText(endpoint)}</p>
@@ -88,23 +91,24 @@ function Facts({ endpoint, verdict, page }: Pick<Props, "endpoint" | "verdict" |
       </Part>
       <Part title="Capabilities">
         <p>
-          Context <Num value={endpoint.context_tokens} /> tokens, output <Num value={endpoint.max_output_tokens} />{" "}
-          tokens
+          Context <Num value={endpoint.context_tokens} /> tokens, max output tokens{" "}
+          <Num value={endpoint.max_output_tokens} />
         </p>
         <p className="flex flex-wrap gap-1">
           {features.map(([name, has]) => (
             <Badge key={name} tone={has === true ? "good" : "neutral"}>
-              <span className={has === false ? "line-through" : undefined}>{name.replaceAll("_", " ")}</span>
+              <span className={has === false ? "line-through" : undefined}>{featureName(name)}</span>
               {has === null && " ?"}
               <span className="sr-only">{has === null ? "unknown" : has ? "" : ", not supported"}</span>
             </Badge>
           ))}
         </p>
         <p className="text-xs text-soft">
-          APIs: {[...endpoint.dialects, ...(endpoint.responses_api ? ["responses"] : [])].join(", ")}
+          Provider APIs:{" "}
+          {[...endpoint.dialects.map(dialectName), ...(endpoint.responses_api ? ["Responses"] : [])].join(", ") ||
+            "not listed"}
         </p>
       </Part>
-      {endpoint.note !== null && <p className="text-xs text-soft text-pretty">{endpoint.note}</p>}
       <p className="flex flex-wrap items-center gap-x-3 text-xs">
         <Link to={page === "model" ? providerPath(endpoint.provider) : modelPath(endpoint.model)}>
           {page === "model" ? "View provider" : "View model"}

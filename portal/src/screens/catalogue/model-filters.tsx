@@ -26,12 +26,20 @@ const CONTEXTS: readonly Option[] = [
   { value: "200000", label: "200K or more" },
   { value: "1000000", label: "1M or more" },
 ];
+const AVAILABILITIES: readonly Option[] = [
+  { value: "", label: "All, available first" },
+  { value: "true", label: "Available" },
+  { value: "false", label: "Not available" },
+];
 const SORTS: readonly Option[] = [
   { value: "id", label: "Name" },
+  { value: "-id", label: "Name, descending" },
   { value: "-quality", label: "Best quality" },
+  { value: "quality", label: "Lowest quality" },
   { value: "price", label: "Lowest price" },
   { value: "-price", label: "Highest price" },
   { value: "-context", label: "Longest context" },
+  { value: "context", label: "Shortest context" },
   { value: "-created", label: "Newest" },
 ];
 const any = (label: string): Option => ({ value: "", label });
@@ -48,6 +56,7 @@ const NAMES = [
   "provider",
   "context",
   "price",
+  "available",
 ] as const;
 export const NO_FILTERS: Readonly<Record<string, null>> = Object.fromEntries(NAMES.map((name) => [name, null]));
 export const LISTED_CURRENCY = "listed";
@@ -57,6 +66,8 @@ export function useModelQuery(): {
   readonly query: URLSearchParams;
   readonly currency: string;
   readonly isFiltered: boolean;
+  /** "true", "false" or empty for all; it needs a workspace. */
+  readonly available: string;
 } {
   const { get } = useSearchParams();
   const context = useCatalogueContext();
@@ -76,7 +87,8 @@ export function useModelQuery(): {
     sort: get("sort", "id"),
   };
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
-  return { query, currency, isFiltered: NAMES.some((name) => get(name) !== "") };
+  const available = ["true", "false"].find((one) => one === get("available")) ?? "";
+  return { query, currency, isFiltered: NAMES.some((name) => get(name) !== ""), available };
 }
 
 export function ModelFilters() {
@@ -84,7 +96,9 @@ export function ModelFilters() {
   const { currency, isFiltered } = useModelQuery();
   const providers = useProviders().data?.data ?? [];
   const countries = providers.flatMap((provider) => provider.countries);
+  const { workspace } = useCatalogueContext();
   const choices: readonly { readonly name: string; readonly label: string; readonly options: readonly Option[] }[] = [
+    ...(workspace === "" ? [] : [{ name: "available", label: "Availability", options: AVAILABILITIES }]),
     { name: "surface", label: "Surface", options: [any("All surfaces"), ...SURFACES] },
     {
       name: "level",
@@ -128,6 +142,7 @@ export function ModelFilters() {
       <Select value={get(name)} options={options} onChange={(event) => set({ [name]: event.target.value })} />
     </Field>
   );
+  // Availability takes the place of a filter that visitors see first.
   const more = choices.slice(MAIN_CHOICES);
   const isMoreUsed = get("price") !== "" || more.some(({ name }) => get(name) !== "");
   return (

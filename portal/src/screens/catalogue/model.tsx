@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { usePublic } from "../../api/hooks.ts";
+import { AvailabilityBadge } from "../../ui/availability-badge.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -10,15 +11,22 @@ import { ExternalLink, Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num } from "../../ui/values.tsx";
 import { pathIn, useParam, useSearchParam, useSearchParams } from "../../url-state.ts";
+import { AvailabilityAction } from "./availability.tsx";
+import { capabilityName, distinctCapabilities } from "./capabilities.ts";
 import {
-  type PublicEndpoint,
+  modelDetailPath,
+  type PublicEndpointDetail,
   type PublicModel,
+  type PublicModelDetail,
   useCapabilities,
   useCatalogueContext,
   useCurrencies,
-  useVerdicts,
+  withAvailability,
 } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
+import { EvidenceList } from "./evidence-list.tsx";
+import { useMeasurements } from "./measurements.tsx";
+import { ModelCode } from "./model-code.tsx";
 import { LISTED_CURRENCY } from "./model-filters.tsx";
 import { Levels, PublicApiButton } from "./parts.tsx";
 import { mainUnits, sortAmount } from "./prices.ts";
@@ -29,8 +37,11 @@ export function Screen() {
   const { get } = useSearchParams();
   const context = useCatalogueContext();
   const currency = get("currency", context.currency ?? "EUR");
-  const path = `/v1/public/models/${id.split("/").map(encodeURIComponent).join("/")}${currency === LISTED_CURRENCY ? "" : `?currency=${currency}`}`;
-  const model = usePublic<PublicModel>(path, { keepPrevious: true, enabled: id !== "" });
+  const path = `${modelDetailPath(id)}${currency === LISTED_CURRENCY ? "" : `?currency=${currency}`}`;
+  const model = usePublic<PublicModelDetail>(withAvailability(path, context.workspace), {
+    keepPrevious: true,
+    enabled: id !== "",
+  });
   const name = model.data?.name;
   useEffect(() => {
     if (name !== undefined) document.title = `${name} · Inference Gateway`;
@@ -51,7 +62,7 @@ export function Screen() {
 }
 
 type PageProps = {
-  readonly model: PublicModel;
+  readonly model: PublicModelDetail;
   readonly path: string;
   readonly currency: string;
   readonly workspace: string;
@@ -67,6 +78,7 @@ function Page({ model, path, currency, workspace }: PageProps) {
             {model.sandbox && <Badge tone="info">Simulated</Badge>}
             {model.open_weights === true && <Badge>Open weights</Badge>}
             <Levels levels={model.levels} />
+            <AvailabilityBadge of={model} />
           </span>
         }
         about={
@@ -74,28 +86,33 @@ function Page({ model, path, currency, workspace }: PageProps) {
             <code className="font-mono break-all">{model.id}</code>
             <CopyButton text={model.id} label="Copy model ID" />
             <span>
-              by <Link to={`/app/models?creator=${encodeURIComponent(model.creator)}`}>{model.creator}</Link>
+              by <Link to={`/app/models?creator=${encodeURIComponent(model.creator)}`}>{model.creator_name}</Link>
             </span>
           </span>
         }
         actions={
           <>
             <PublicApiButton paths={[{ path, description: "Show this model and its endpoints" }]} />
-            <LinkButton to={playgroundPath(model, workspace)} variant="primary" icon="play">
-              {workspace === "" ? "Sign in to try" : "Try in playground"}
-            </LinkButton>
+            <LinkButton to={`/app/models/compare?models=${encodeURIComponent(model.id)}`}>Compare</LinkButton>
+            {model.available === false ? (
+              <AvailabilityAction model={model} workspace={workspace} />
+            ) : (
+              <LinkButton to={playgroundPath(model, workspace)} variant="primary" icon="play">
+                {workspace === "" ? "Sign in to try" : "Try in playground"}
+              </LinkButton>
+            )}
           </>
         }
       />
       <Stack>
         <StatRow>
           <Stat label="Context" value={<Num value={model.context_tokens} compact />} note="tokens" />
-          <Stat label="Max output" value={<Num value={model.max_output_tokens} compact />} note="tokens" />
+          <Stat label="Max output tokens" value={<Num value={model.max_output_tokens} compact />} note="tokens" />
           <LowestPrice price={model.lowest_price} />
           <Stat
             label="Quality"
             value={<Num value={model.quality?.score} />}
-            note={model.quality?.source ?? "Not measured"}
+            note={model.quality === null ? "No score yet" : qualityNote(model.quality)}
           />
           <Stat
             label="Released"
@@ -103,12 +120,44 @@ function Page({ model, path, currency, workspace }: PageProps) {
             note={model.knowledge_cutoff === null ? undefined : `Knowledge cutoff ${model.knowledge_cutoff}`}
           />
         </StatRow>
-        <About model={model} />
+        {model.available === false && <Unavailable model={model} workspace={workspace} />}
+        <div className="grid items-start gap-5 xl:grid-cols-2">
+          <About model={model} />
+          <ModelCode model={model} />
+        </div>
         <Endpoints model={model} currency={currency} workspace={workspace} />
       </Stack>
     </>
   );
 }
+
+function qualityNote({ source, release, estimated }: NonNullable<PublicModel["quality"]>): string {
+  const name = source === "livebench" ? "LiveBench" : source;
+  return [release === null ? name : `${name} ${release}`, ...(estimated ? ["estimated"] : [])].join(", ");
+}
+
+const UNAVAILABLE_TITLES = {
+  not_connected: "No connected provider serves this model",
+  excluded_by_policy: "Your policy excludes all endpoints",
+  not_callable: "This model can't be called",
+} as const;
+
+function Unavailable({ model, workspace }: Pick<PageProps, "model" | "workspace">) {
+  if (model.unavailable == null) return null;
+  const { code, reason } = model.unavailable;
+  return (
+    <Callout
+      tone={code === "not_connected" ? "info" : "warn"}
+      title={UNAVAILABLE_TITLES[code]}
+      action={<AvailabilityAction model={model} workspace={workspace} size="small" />}
+    >
+      {code === "not_connected" ? `Connect one of: ${model.providers.join(", ")}.` : sentenceOf(reason)}
+    </Callout>
+  );
+}
+
+/** API reasons are clauses. */
+const sentenceOf = (clause: string) => `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 
 /** Input price large and output price below: both on one line are too wide for a tile. */
 function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] }) {
@@ -117,13 +166,13 @@ function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] })
   return (
     <Stat
       label="Lowest price"
-      value={<Money amount={first.amount} currency={price.currency} />}
+      value={<Money amount={first.amount} currency={price.currency} as="price" />}
       note={
         <>
           {first.label.toLowerCase()} per {first.per}
           {second !== undefined && (
             <>
-              , output <Money amount={second.amount} currency={price.currency} />
+              , output <Money amount={second.amount} currency={price.currency} as="price" />
             </>
           )}
         </>
@@ -141,36 +190,35 @@ function playgroundPath(model: PublicModel, workspace: string): string {
   return `/app/sign-in?${new URLSearchParams({ next: `/app/models/${model.id}` })}`;
 }
 
-function About({ model }: { readonly model: PublicModel }) {
+function About({ model }: { readonly model: PublicModelDetail }) {
   const names = new Map(useCapabilities().map(({ slug, name }) => [slug, name]));
+  const capabilities = distinctCapabilities(model.capabilities);
   return (
-    <Card title="Capabilities">
-      <div className="grid gap-3">
+    <Card title="About">
+      <div className="grid gap-4">
+        <p className="max-w-prose text-pretty">{model.description}</p>
         <p className="flex flex-wrap gap-1.5">
-          {model.capabilities.map((slug) => (
+          {capabilities.map((slug) => (
             <Link key={slug} plain to={`/app/models?capability=${encodeURIComponent(slug)}`} className="rounded-sm">
-              <Badge tone="accent">{names.get(slug) ?? slug}</Badge>
+              <Badge tone="accent">{capabilityName(slug, names)}</Badge>
             </Link>
           ))}
-          {model.capabilities.length === 0 && <span className="text-soft">No capabilities recorded.</span>}
+          {capabilities.length === 0 && <span className="text-soft">No capabilities recorded.</span>}
         </p>
         <p className="text-soft">
           Input: {model.modalities_in.join(", ") || "unknown"}. Output: {model.modalities_out.join(", ") || "unknown"}.
           Surfaces: {model.surfaces.join(", ")}.
         </p>
-        {model.note !== null && <p className="text-pretty text-soft">{model.note}</p>}
+        {model.evidence.length > 0 && <EvidenceList evidence={model.evidence} />}
+        <Benchmarks model={model} />
         {model.sources.length > 0 && (
           <p className="flex flex-wrap gap-x-3 text-xs text-soft">
             Sources:
-            {model.sources.map((source) =>
-              source.startsWith("http") ? (
-                <ExternalLink key={source} href={source} target="_blank" className="break-all">
-                  {source.replace(/^https?:\/\//, "")}
-                </ExternalLink>
-              ) : (
-                <span key={source}>{source}</span>
-              ),
-            )}
+            {model.sources.map((source) => (
+              <ExternalLink key={source} href={source} target="_blank" className="break-all">
+                {source.replace(/^https?:\/\//, "")}
+              </ExternalLink>
+            ))}
           </p>
         )}
       </div>
@@ -178,23 +226,39 @@ function About({ model }: { readonly model: PublicModel }) {
   );
 }
 
+function Benchmarks({ model: { benchmarks } }: { readonly model: PublicModelDetail }) {
+  if (benchmarks.length === 0) return null;
+  return (
+    <ul aria-label="Benchmarks" className="flex flex-wrap gap-x-6 gap-y-1.5">
+      {benchmarks.map(({ name, score, metric, source, date }) => (
+        <li key={`${name} ${source}`} className="text-soft">
+          <ExternalLink href={source} target="_blank">
+            {name}
+          </ExternalLink>{" "}
+          <Num value={score} className="text-ink" /> <span className="text-xs">{metric}</span>
+          {date !== null && <span className="text-xs">, {date}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 const ORDERS = [
+  { value: "available", label: "Available first" },
   { value: "level", label: "Highest level first" },
   { value: "price", label: "Lowest price first" },
   { value: "provider", label: "Provider" },
 ];
 
 function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
-  const [order, setOrder] = useSearchParam("order", "level");
+  const [order, setOrder] = useSearchParam("order", "available");
   const { set } = useSearchParams();
-  const verdicts = useVerdicts(workspace);
+  const measured = useMeasurements({ model: model.id }, workspace !== "");
   const currencies = [
     { value: LISTED_CURRENCY, label: "As listed" },
     ...useCurrencies().map(({ code }) => ({ value: code, label: code })),
   ];
   const rows = model.endpoints.toSorted((a, b) => compare(a, b, order));
-  const policyVerdicts = rows.flatMap(({ id }) => verdicts.get(id) ?? []);
-  const isExcluded = policyVerdicts.length > 0 && policyVerdicts.every(({ after }) => !after);
   return (
     <Card
       title={`${rows.length} ${rows.length === 1 ? "endpoint" : "endpoints"}`}
@@ -219,21 +283,6 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
         </>
       }
     >
-      {isExcluded && (
-        <div className="p-4">
-          <Callout
-            tone="warn"
-            title="Your policy excludes all endpoints"
-            action={
-              <LinkButton to={pathIn(workspace, "policy")} size="small">
-                View policy
-              </LinkButton>
-            }
-          >
-            {policyVerdicts[0]?.reason ?? "A rule of this workspace excludes every endpoint."}
-          </Callout>
-        </div>
-      )}
       {rows.length === 0 ? (
         <EmptyState icon="server" title="No endpoints" hint="No provider currently serves this model.">
           <LinkButton to="/app/models">View all models</LinkButton>
@@ -243,9 +292,9 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
           <EndpointCard
             key={endpoint.id}
             endpoint={endpoint}
-            verdict={verdicts.get(endpoint.id)}
             page="model"
             isOpen={rows.length === 1}
+            measured={measured}
           />
         ))
       )}
@@ -253,11 +302,13 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
   );
 }
 
-function compare(a: PublicEndpoint, b: PublicEndpoint, order: string): number {
-  const rank = ({ level }: PublicEndpoint) => (level === "UNCLASSIFIED" ? "" : level);
-  const price = ({ price: row }: PublicEndpoint) => sortAmount(row) ?? Number.POSITIVE_INFINITY;
+function compare(a: PublicEndpointDetail, b: PublicEndpointDetail, order: string): number {
+  const rank = ({ level }: PublicEndpointDetail) => (level === "UNCLASSIFIED" ? "" : level);
+  const price = ({ price: row }: PublicEndpointDetail) => sortAmount(row) ?? Number.POSITIVE_INFINITY;
   const byName = a.id.localeCompare(b.id);
   if (order === "price") return price(a) - price(b) || byName;
   if (order === "provider") return byName;
+  const byAvailability = Number(b.available === true) - Number(a.available === true);
+  if (order === "available" && byAvailability !== 0) return byAvailability;
   return rank(b).localeCompare(rank(a)) || price(a) - price(b) || byName;
 }

@@ -1,30 +1,23 @@
+import { AvailabilityBadge } from "../../ui/availability-badge.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { type Column, Table, useSortParam } from "../../ui/table.tsx";
 import { Num } from "../../ui/values.tsx";
-import { useSearchParams } from "../../url-state.ts";
-import {
-  modelPath,
-  modelsPath,
-  type PublicModel,
-  useCatalogueContext,
-  useModels,
-  useVerdicts,
-  type Verdict,
-} from "./catalogue.ts";
+import { pathIn, useSearchParams } from "../../url-state.ts";
+import { modelPath, modelsPath, type PublicModel, useCatalogueContext, useModels } from "./catalogue.ts";
 import { LISTED_CURRENCY, ModelFilters, NO_FILTERS, useModelQuery } from "./model-filters.tsx";
 import { Countries, Levels, MainPrice, PublicApiButton } from "./parts.tsx";
 
 export function Screen() {
-  const { query, currency } = useModelQuery();
+  const { query, currency, available } = useModelQuery();
   const { set } = useSearchParams();
-  const models = useModels(query);
   const { workspace } = useCatalogueContext();
-  const verdicts = useVerdicts(workspace);
-  const columns = workspace === "" ? COLUMNS : [...COLUMNS, policyColumn(verdicts)];
+  const models = useModels(query, workspace, available);
+  const [model, ...facts] = COLUMNS;
+  const columns = workspace === "" || model === undefined ? COLUMNS : [model, AVAILABILITY_COLUMN, ...facts];
   const suffix = query.has("currency")
     ? `?currency=${currency}`
     : currency === LISTED_CURRENCY
@@ -40,7 +33,12 @@ export function Screen() {
             <Link to="/app/sovereignty">About sovereignty levels</Link>
           </>
         }
-        actions={<PublicApiButton paths={[{ path: modelsPath(query), description: "List these models" }]} />}
+        actions={
+          <>
+            <PublicApiButton paths={[{ path: modelsPath(query), description: "List these models" }]} />
+            <LinkButton to="/app/models/compare">Compare</LinkButton>
+          </>
+        }
       />
       <ModelFilters />
       <Table
@@ -48,8 +46,11 @@ export function Screen() {
         columns={columns}
         rows={models.rows}
         keyOf={({ id }) => id}
-        linkOf={({ id }) => `${modelPath(id)}${suffix}`}
+        linkOf={({ id, creator }) =>
+          creator === NODE_CREATOR ? pathIn(workspace, "nodes") : `${modelPath(id)}${suffix}`
+        }
         query={models}
+        {...useSortParam("id")}
         empty={
           <EmptyState icon="cube" title="No models match" hint="Remove a filter or lower the level.">
             <Button onClick={() => set(NO_FILTERS)}>Clear all filters</Button>
@@ -61,10 +62,15 @@ export function Screen() {
   );
 }
 
+/** Models of the workspace's own nodes have no page in the catalogue. */
+const NODE_CREATOR = "node";
+
 const COLUMNS: readonly Column<PublicModel>[] = [
   {
-    id: "model",
+    // Column IDs of sortable columns are the sort keys of the API.
+    id: "id",
     header: "Model",
+    sortable: true,
     phone: "title",
     className: "md:min-w-72",
     cell: ({ name, id, sandbox }) => (
@@ -82,18 +88,23 @@ const COLUMNS: readonly Column<PublicModel>[] = [
   {
     id: "context",
     header: "Context",
+    sortable: true,
+    descendingFirst: true,
     align: "end",
     cell: ({ context_tokens }) => <Num value={context_tokens} compact />,
   },
   {
     id: "price",
     header: "Price (in / out)",
+    sortable: true,
     align: "end",
     cell: ({ lowest_price }) => <MainPrice price={lowest_price} />,
   },
   {
     id: "quality",
     header: "Quality",
+    sortable: true,
+    descendingFirst: true,
     align: "end",
     phone: "hide",
     cell: ({ quality }) => <Num value={quality?.score} />,
@@ -101,26 +112,8 @@ const COLUMNS: readonly Column<PublicModel>[] = [
   { id: "endpoints", header: "Endpoints", align: "end", cell: ({ endpoint_count }) => <Num value={endpoint_count} /> },
 ];
 
-function policyColumn(verdicts: ReadonlyMap<string, Verdict>): Column<PublicModel> {
-  return {
-    id: "policy",
-    header: "Policy",
-    cell: ({ endpoints }) => {
-      const policyVerdicts = endpoints.flatMap(({ id }) => verdicts.get(id) ?? []);
-      if (policyVerdicts.length === 0) return <span className="text-faint">–</span>;
-      const allowed = policyVerdicts.filter(({ after }) => after).length;
-      const reason = policyVerdicts.find(({ after }) => !after)?.reason ?? undefined;
-      if (allowed === 0)
-        return (
-          <Badge tone="bad" title={reason}>
-            Excluded
-          </Badge>
-        );
-      return (
-        <Badge tone={allowed === policyVerdicts.length ? "good" : "warn"} title={reason}>
-          {allowed} of {policyVerdicts.length}
-        </Badge>
-      );
-    },
-  };
-}
+const AVAILABILITY_COLUMN: Column<PublicModel> = {
+  id: "availability",
+  header: "Availability",
+  cell: (model) => <AvailabilityBadge of={model} />,
+};

@@ -6,9 +6,9 @@ import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { ExternalLink } from "../../ui/link.tsx";
-import { Country, Money, Time, Unknown } from "../../ui/values.tsx";
-import type { PublicEndpoint } from "./catalogue.ts";
+import { Country, Money, Unknown } from "../../ui/values.tsx";
+import type { PublicEndpoint, PublicEndpointDetail } from "./catalogue.ts";
+import { SourceLine } from "./evidence-list.tsx";
 import { mainUnits, statedUnits } from "./prices.ts";
 
 /** The public API calls behind a page; they need no key. */
@@ -82,7 +82,7 @@ export function MainPrice({ price }: { readonly price: PriceView | null }) {
         {units.map(({ name, amount }, index) => (
           <span key={name}>
             {index > 0 && <span className="text-faint"> / </span>}
-            <Money amount={amount} currency={price.currency} />
+            <Money amount={amount} currency={price.currency} as="price" />
           </span>
         ))}
       </span>
@@ -92,8 +92,8 @@ export function MainPrice({ price }: { readonly price: PriceView | null }) {
 }
 
 /** All units and tiers of a price, its source and its conversion. */
-export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndpoint["price"]> }) {
-  const { source, converted, tiers } = price;
+export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndpointDetail["price"]> }) {
+  const { evidence, converted, tiers } = price;
   return (
     <div className="grid gap-2">
       <dl className="grid grid-cols-[minmax(0,1fr)_max-content] gap-x-4 gap-y-1">
@@ -103,7 +103,7 @@ export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndp
               {label} <span className="text-faint">per {per}</span>
             </dt>
             <dd className="text-right">
-              <Money amount={amount} currency={price.currency} />
+              <Money amount={amount} currency={price.currency} as="price" />
             </dd>
           </div>
         ))}
@@ -111,9 +111,13 @@ export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndp
       {tiers.map((tier) => (
         <p key={tier.above_input_tokens} className="text-xs text-soft">
           Above {tier.above_input_tokens.toLocaleString()} input tokens:{" "}
-          {tier.input_per_1m_tokens !== null && <Money amount={tier.input_per_1m_tokens} currency={price.currency} />}{" "}
+          {tier.input_per_1m_tokens !== null && (
+            <Money amount={tier.input_per_1m_tokens} currency={price.currency} as="price" />
+          )}{" "}
           in,{" "}
-          {tier.output_per_1m_tokens !== null && <Money amount={tier.output_per_1m_tokens} currency={price.currency} />}{" "}
+          {tier.output_per_1m_tokens !== null && (
+            <Money amount={tier.output_per_1m_tokens} currency={price.currency} as="price" />
+          )}{" "}
           out
         </p>
       ))}
@@ -124,55 +128,10 @@ export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndp
           </>
         )}
         {price.margin !== undefined && <>Includes a margin of {percentText(Number(price.margin))}. </>}
-        {source !== null && (
-          <>
-            Source: {source.text}
-            {source.date !== null && `, ${source.date}`}.
-          </>
-        )}
       </p>
-      {source !== null && source.basis === "unverified" && <Badge tone="warn">Not verified</Badge>}
-      {source?.conflict != null && <p className="text-xs text-warn">Conflicting source: {source.conflict}</p>}
+      {evidence !== null && <SourceLine source={evidence} />}
     </div>
   );
-}
-
-type Evidence = PublicEndpoint["evidence"][number];
-
-export function EvidenceList({ evidence }: { readonly evidence: readonly Evidence[] }) {
-  if (evidence.length === 0) return <p className="text-soft">No evidence recorded.</p>;
-  return (
-    <ul className="grid gap-2.5">
-      {evidence.map((one) => (
-        <li key={`${one.url} ${one.claim}`} className="grid gap-0.5 border-l-2 pl-3">
-          {one.claim !== null && <p className="text-pretty">{one.claim}</p>}
-          <p className="flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-soft">
-            <ExternalLink href={one.url} target="_blank" className="break-all">
-              {hostOf(one.url)}
-            </ExternalLink>
-            <span>
-              Read <Time at={one.read} as="day" />
-            </span>
-            <span>{one.kind === "primary" ? "Provider source" : "Third-party source"}</span>
-            {one.stale && (
-              <Badge tone="warn" title="Read more than 180 days ago">
-                Stale
-              </Badge>
-            )}
-          </p>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function hostOf(url: string): string {
-  try {
-    const { host, pathname } = new URL(url);
-    return `${host}${pathname === "/" ? "" : pathname}`;
-  } catch {
-    return url;
-  }
 }
 
 const DATA_PRACTICES: Readonly<

@@ -8,10 +8,12 @@ import { ExternalLink, Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Country } from "../../ui/values.tsx";
 import { useParam, useSearchParams } from "../../url-state.ts";
-import { type ProviderDetail, useCatalogueContext, useCurrencies, useVerdicts } from "./catalogue.ts";
+import { type PublicProviderDetail, useCatalogueContext, useCurrencies, withAvailability } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
+import { EvidenceList } from "./evidence-list.tsx";
+import { useMeasurements } from "./measurements.tsx";
 import { LISTED_CURRENCY } from "./model-filters.tsx";
-import { Countries, DataHandling, EvidenceList, Levels, PublicApiButton } from "./parts.tsx";
+import { Countries, DataHandling, Levels, PublicApiButton } from "./parts.tsx";
 
 export function Screen() {
   const slug = useParam("slug");
@@ -19,7 +21,10 @@ export function Screen() {
   const context = useCatalogueContext();
   const currency = get("currency", context.currency ?? "EUR");
   const path = `/v1/public/providers/${encodeURIComponent(slug)}${currency === LISTED_CURRENCY ? "" : `?currency=${currency}`}`;
-  const provider = usePublic<ProviderDetail>(path, { keepPrevious: true, enabled: slug !== "" });
+  const provider = usePublic<PublicProviderDetail>(withAvailability(path, context.workspace), {
+    keepPrevious: true,
+    enabled: slug !== "",
+  });
   const name = provider.data?.name;
   useEffect(() => {
     if (name !== undefined) document.title = `${name} · Inference Gateway`;
@@ -61,7 +66,7 @@ export function Screen() {
             {staleCount} of {data.evidence.length} sources were read more than 180 days ago and need to be reviewed.
           </Callout>
         )}
-        <div className="grid gap-5 lg:grid-cols-2">
+        <div className="grid items-start gap-5 lg:grid-cols-2">
           <AboutProvider provider={data} />
           <Card title="Evidence" about={`Confidence: ${data.level_confidence}. Rates the evidence, not the provider.`}>
             <EvidenceList evidence={data.evidence} />
@@ -76,7 +81,7 @@ export function Screen() {
 
 const triStateText = (value: "yes" | "no" | "unknown") => ({ yes: "Yes", no: "No", unknown: "Unknown" })[value];
 
-function AboutProvider({ provider }: { readonly provider: ProviderDetail }) {
+function AboutProvider({ provider }: { readonly provider: PublicProviderDetail }) {
   const rows = [
     { name: "Operator", value: provider.operator },
     { name: "Headquarters", value: <Country code={provider.seat_country} /> },
@@ -110,7 +115,6 @@ function AboutProvider({ provider }: { readonly provider: ProviderDetail }) {
     <Card title="About">
       <div className="grid gap-4">
         <KeyValue rows={rows} />
-        {provider.notes !== null && <p className="text-xs text-soft text-pretty">{provider.notes}</p>}
         <p className="flex gap-4 text-xs">
           {links.map(
             ({ href, text }) =>
@@ -126,7 +130,7 @@ function AboutProvider({ provider }: { readonly provider: ProviderDetail }) {
   );
 }
 
-function Regions({ provider }: { readonly provider: ProviderDetail }) {
+function Regions({ provider }: { readonly provider: PublicProviderDetail }) {
   return (
     <Card title="Regions" about={<Link to="/app/sovereignty">About sovereignty levels</Link>} flush>
       <ul>
@@ -142,7 +146,7 @@ function Regions({ provider }: { readonly provider: ProviderDetail }) {
                 <Badge>Exact countries unknown</Badge>
               )}
             </p>
-            <p className="text-soft text-pretty">{region.level_reason}</p>
+            <p className="text-soft text-pretty">{region.level_reason}.</p>
             {region.level_primary_evidence_only !== null && region.level_primary_evidence_only !== region.level && (
               <p className="text-xs text-soft">
                 Based on provider sources alone: {region.level_primary_evidence_only}.
@@ -151,7 +155,6 @@ function Regions({ provider }: { readonly provider: ProviderDetail }) {
             {region.level_if_ch_accepted !== null && region.level_if_ch_accepted !== region.level && (
               <p className="text-xs text-soft">If Switzerland counted as EEA: {region.level_if_ch_accepted}.</p>
             )}
-            {region.note !== null && <p className="text-xs text-soft text-pretty">{region.note}</p>}
           </li>
         ))}
       </ul>
@@ -166,12 +169,12 @@ function Endpoints({
   currency,
   workspace,
 }: {
-  readonly provider: ProviderDetail;
+  readonly provider: PublicProviderDetail;
   readonly currency: string;
   readonly workspace: string;
 }) {
   const { get, set } = useSearchParams();
-  const verdicts = useVerdicts(workspace);
+  const measured = useMeasurements({ provider: provider.slug }, workspace !== "");
   const searchTerms = get("q").toLowerCase().split(/\s+/);
   const currencies = [
     { value: LISTED_CURRENCY, label: "As listed" },
@@ -203,7 +206,7 @@ function Endpoints({
       }
     >
       {found.slice(0, SHOWN_MAX).map((endpoint) => (
-        <EndpointCard key={endpoint.id} endpoint={endpoint} verdict={verdicts.get(endpoint.id)} page="provider" />
+        <EndpointCard key={endpoint.id} endpoint={endpoint} page="provider" measured={measured} />
       ))}
       {found.length === 0 && <p className="px-5 py-4 text-soft">No models match.</p>}
       {found.length > SHOWN_MAX && (

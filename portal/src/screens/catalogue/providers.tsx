@@ -6,7 +6,7 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
-import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { type Column, Table, useSortParam } from "../../ui/table.tsx";
 import { useDebounced } from "../../ui/use-debounced.ts";
 import { Country, Num } from "../../ui/values.tsx";
 import { useSearchParams } from "../../url-state.ts";
@@ -19,8 +19,6 @@ export function Screen() {
   const query = useProviderQuery();
   const providers = useProviders(query);
   const allProviders = useProviders().data?.data ?? [];
-  const sort = sortOf(get("sort", "name"));
-  const rows = sortRows(providers.data?.data ?? [], sort, sortValue);
   const countryOptions = [...new Set(allProviders.flatMap(({ countries }) => countries))]
     .map((value) => ({ value, label: countryName(value) }))
     .toSorted((a, b) => a.label.localeCompare(b.label));
@@ -60,12 +58,11 @@ export function Screen() {
       <Table
         label="Providers"
         columns={COLUMNS}
-        rows={rows}
+        rows={providers.data?.data ?? []}
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => providerPath(slug)}
         query={providers}
-        sort={sort}
-        onSort={(next) => set({ sort: sortText(next) === "name" ? null : sortText(next) })}
+        {...useSortParam("name")}
         empty={
           <EmptyState icon="building" title="No providers match" hint="Remove a filter or lower the level.">
             <Button onClick={() => set({ q: null, level: null, country: null })}>Clear all filters</Button>
@@ -104,7 +101,7 @@ const COLUMNS: readonly Column<PublicProvider>[] = [
   {
     id: "name",
     header: "Provider",
-    sortable: true,
+    sortValue: ({ name }) => name,
     phone: "title",
     className: "md:min-w-48",
     cell: ({ name, operator, sandbox }) => (
@@ -117,27 +114,32 @@ const COLUMNS: readonly Column<PublicProvider>[] = [
       </span>
     ),
   },
-  { id: "level", header: "Levels", sortable: true, cell: ({ levels }) => <Levels levels={levels} /> },
-  { id: "seat", header: "Headquarters", sortable: true, cell: ({ seat_country }) => <Country code={seat_country} /> },
+  {
+    id: "level",
+    header: "Levels",
+    sortValue: ({ levels }) => highestLevel(levels),
+    cell: ({ levels }) => <Levels levels={levels} />,
+  },
+  {
+    id: "seat",
+    header: "Headquarters",
+    sortValue: ({ seat_country }) => seat_country,
+    cell: ({ seat_country }) => <Country code={seat_country} />,
+  },
   { id: "countries", header: "Countries", cell: ({ countries }) => <Countries codes={countries} /> },
   { id: "data", header: "Data handling", cell: (provider) => <DataHandling of={provider} /> },
   {
     id: "models",
     header: "Models",
+    sortValue: ({ model_count }) => model_count,
     align: "end",
-    sortable: true,
     cell: ({ model_count }) => <Num value={model_count} />,
   },
 ];
 
-function sortValue(provider: PublicProvider, by: string): string | number | null {
-  if (by === "level")
-    return (
-      provider.levels
-        .filter((level) => level !== "UNCLASSIFIED")
-        .toSorted()
-        .at(-1) ?? null
-    );
-  if (by === "seat") return provider.seat_country;
-  return by === "models" ? provider.model_count : provider.name.toLowerCase();
+function highestLevel(levels: PublicProvider["levels"]): string | undefined {
+  return levels
+    .filter((level) => level !== "UNCLASSIFIED")
+    .toSorted()
+    .at(-1);
 }

@@ -41,10 +41,10 @@ export function Screen() {
 
 function ClientPage({ client }: { readonly client: Client }) {
   const { workspace, at } = useWorkspace();
-  const { models } = useCallableModels(workspace, "chat");
+  const models = useCallableModels(workspace, "chat");
   const [chosen, choose] = useSearchParam("model");
   const [key, setKey] = useState<string>();
-  const model = chosen || (models[0]?.id ?? "auto");
+  const model = chosen || (models[0] ?? "auto");
   const contextTokens = useContextTokens(model);
   const steps = client.steps({ origin: location.origin, model, key: key ?? PLACEHOLDER, contextTokens });
   useEffect(() => {
@@ -78,7 +78,7 @@ function ClientPage({ client }: { readonly client: Client }) {
           <Card title="1. Create a key and choose a model">
             <div className="grid gap-4">
               <KeyStep client={client} createdKey={key} onCreated={setKey} />
-              <ModelStep model={model} models={models.map(({ id }) => id)} choose={choose} />
+              <ModelStep model={model} models={models} choose={choose} />
             </div>
           </Card>
           {steps.map((step, index) => (

@@ -1,3 +1,4 @@
+import { spanText } from "../../format/time.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -27,10 +28,17 @@ const POLICY_COLUMNS: readonly Column<PolicyVersion>[] = [
         <UntrustedText text={`Key ${row.key_name ?? row.key_id}`} className="max-w-40" />
       ),
   },
-  { id: "version", header: "Version", align: "end", cell: (row) => <Num value={row.version} /> },
+  {
+    id: "version",
+    header: "Version",
+    sortValue: (row) => row.version,
+    align: "end",
+    cell: (row) => <Num value={row.version} />,
+  },
   {
     id: "time",
     header: "Effective",
+    sortValue: (row) => row.in_force_from,
     cell: (row) => <EffectivePeriod from={row.in_force_from} until={row.in_force_until} />,
   },
   {
@@ -55,7 +63,13 @@ const POLICY_COLUMNS: readonly Column<PolicyVersion>[] = [
         </span>
       ),
   },
-  { id: "requests", header: "Requests", align: "end", cell: (row) => <Num value={row.requests} /> },
+  {
+    id: "requests",
+    header: "Requests",
+    sortValue: (row) => row.requests,
+    align: "end",
+    cell: (row) => <Num value={row.requests} />,
+  },
 ];
 
 export function PolicyVersions({ report }: { readonly report: Report }) {
@@ -121,7 +135,7 @@ export function StoredContent({ report }: { readonly report: Report }) {
       <div className="grid gap-3">
         <p>
           {stored.allowed
-            ? `Responses sent with store: true are kept for ${stored.retention}.`
+            ? `Responses sent with store: true are kept for ${spanText(stored.retention)}.`
             : "Stored responses are disabled: the policy requires zero data retention."}
         </p>
         {windows.length === 0 ? (

@@ -70,6 +70,7 @@ export function ServedEndpoints({ report }: { readonly report: Report }) {
       <h2 className="text-base">Endpoints</h2>
       <Table
         label="Endpoints"
+        id="served-endpoints"
         columns={COLUMNS}
         rows={report.served}
         keyOf={(row) => `${row.policy_version} ${row.environment} ${row.endpoint} ${row.model} ${row.level}`}
@@ -83,6 +84,7 @@ const COLUMNS: readonly Column<ServedRow>[] = [
   {
     id: "model",
     header: "Model and endpoint",
+    sortValue: (row) => row.model,
     cell: (row) => (
       <span className="grid max-w-80 min-w-0">
         <UntrustedText text={row.model} />
@@ -90,8 +92,13 @@ const COLUMNS: readonly Column<ServedRow>[] = [
       </span>
     ),
   },
-  { id: "provider", header: "Provider", cell: (row) => <UntrustedText text={row.provider} /> },
-  { id: "level", header: "Level", cell: (row) => <LevelBadge level={row.level} /> },
+  {
+    id: "provider",
+    header: "Provider",
+    sortValue: (row) => row.provider,
+    cell: (row) => <UntrustedText text={row.provider} />,
+  },
+  { id: "level", header: "Level", sortValue: (row) => row.level, cell: (row) => <LevelBadge level={row.level} /> },
   {
     id: "countries",
     header: "Countries",
@@ -106,17 +113,25 @@ const COLUMNS: readonly Column<ServedRow>[] = [
         </span>
       ),
   },
-  { id: "environment", header: "Environment", cell: (row) => row.environment },
+  { id: "environment", header: "Environment", sortValue: (row) => row.environment, cell: (row) => row.environment },
   {
     id: "policy",
     header: "Policy",
+    sortValue: (row) => row.policy_version,
     align: "end",
     cell: (row) => (row.policy_version === null ? <Unknown /> : `version ${row.policy_version}`),
   },
-  { id: "served", header: "Requests", align: "end", cell: (row) => <Num value={row.served} /> },
+  {
+    id: "served",
+    header: "Requests",
+    sortValue: (row) => row.served,
+    align: "end",
+    cell: (row) => <Num value={row.served} />,
+  },
   {
     id: "cost",
     header: "Cost",
+    sortValue: (row) => Number(row.cost),
     align: "end",
     cell: (row) => <Money amount={row.cost} currency={row.currency} />,
   },

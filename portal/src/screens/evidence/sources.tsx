@@ -2,7 +2,8 @@ import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { ExternalLink } from "../../ui/link.tsx";
 import { UntrustedText } from "../../ui/untrusted-text.tsx";
-import { Country, Unknown } from "../../ui/values.tsx";
+import { Country, Time, Unknown } from "../../ui/values.tsx";
+import { StatusBadge } from "../catalogue/evidence-list.tsx";
 import type { Report } from "./report.ts";
 
 type Evidence = Report["evidence"][number];
@@ -40,6 +41,21 @@ function Endpoint({ evidence }: { readonly evidence: Evidence }) {
           { name: "Countries", value: <ComputeCountries evidence={evidence} /> },
           { name: "Zero data retention", value: evidence.zero_data_retention ?? <Unknown /> },
           { name: "Trains on data", value: evidence.trains_on_data ?? <Unknown /> },
+          ...(evidence.attestations ?? []).map((one) => ({
+            name: "Attestation",
+            value: (
+              <>
+                <LevelBadge level={one.level} /> {one.name}, <Time at={one.at} />
+                {one.ended_at !== null && (
+                  <>
+                    {" until "}
+                    <Time at={one.ended_at} />
+                  </>
+                )}
+                : {one.reason}
+              </>
+            ),
+          })),
         ]
       : [served, { name: "Status", value: evidence.own_node === true ? REMOVED_NODE : NOT_LISTED }];
   return (
@@ -86,11 +102,13 @@ function ComputeCountries({ evidence }: { readonly evidence: Evidence }) {
 function SourceLine({ source }: { readonly source: Source }) {
   return (
     <li className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
-      <Badge tone={source.kind === "primary" ? "good" : "neutral"}>{source.kind}</Badge>
+      <StatusBadge status={source.status} />
       <span className="min-w-0">{source.claim}</span>
+      <span className="text-xs text-soft">{source.kind === "primary" ? "Provider source" : "Third-party source"}</span>
       <SourceLink url={source.url} />
       <span className="text-xs whitespace-nowrap text-soft">Read {source.read}</span>
       {source.stale && <Badge tone="warn">Stale</Badge>}
+      {source.missing !== null && <span className="basis-full text-xs text-soft">Missing: {source.missing}</span>}
     </li>
   );
 }

@@ -72,7 +72,7 @@ function ServedNotice({ request }: { readonly request: Row<"manageListRequests">
           {durationText(request.total_ms)}
           {request.cost !== null && (
             <>
-              , for <Money amount={request.cost} currency={request.currency} />
+              , for <Money amount={request.cost} currency={request.currency} as="price" />
             </>
           )}
           .

@@ -12,6 +12,7 @@ import { Callout } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { WorkspaceAdmins } from "../../ui/workspace-admins.tsx";
 import { FirstRequest } from "./first-request.tsx";
 import { firstRequestSnippets } from "./snippets.ts";
 
@@ -58,9 +59,7 @@ export function Guide({ workspace, permissions, at, firstRequest, onDone }: Prop
           label="First request"
           snippets={firstRequestSnippets({ origin: location.origin, model, key: secret ?? "$GATEWAY_KEY" })}
         />
-        {firstRequest === undefined && permissions.isAdmin && (
-          <EmptyWallet workspace={workspace} at={at} permissions={permissions} />
-        )}
+        {firstRequest === undefined && permissions.isAdmin && <EmptyWallet workspace={workspace} at={at} />}
         <FirstRequest request={firstRequest} at={at} onDone={onDone} />
       </Step>
     </ol>
@@ -68,7 +67,7 @@ export function Guide({ workspace, permissions, at, firstRequest, onDone }: Prop
 }
 
 /** Warns before the first request fails for lack of funds. */
-function EmptyWallet({ workspace, at, permissions }: Pick<Props, "workspace" | "at" | "permissions">) {
+function EmptyWallet({ workspace, at }: Pick<Props, "workspace" | "at">) {
   const wallet = useManage("manageShowWallet", { params: { workspace } }).data;
   if (wallet === undefined || Number(wallet.balance) > 0) return null;
   return (
@@ -76,7 +75,7 @@ function EmptyWallet({ workspace, at, permissions }: Pick<Props, "workspace" | "
       tone="warn"
       title="The wallet is empty"
       action={
-        <LinkButton size="small" to={permissions.isOperator ? "/app/operator/workspaces" : at("wallet")}>
+        <LinkButton size="small" to={at("wallet?new=1")}>
           Add funds
         </LinkButton>
       }
@@ -181,8 +180,16 @@ function FirstKey({ workspace, permissions, at, secret, onCreated }: KeyProps) {
     );
   if (!permissions.isAdmin && policy?.personal_keys === false)
     return (
-      <Callout title="Personal keys are off">
-        Ask an admin or owner for a workspace key, or to turn on personal keys.
+      <Callout
+        title="Use the playground"
+        action={
+          <LinkButton to={at("playground")} size="small" variant="primary" icon="play">
+            Open playground
+          </LinkButton>
+        }
+      >
+        Personal keys are off in this workspace. The playground needs no key; for a key, ask{" "}
+        <WorkspaceAdmins workspace={workspace} />.
       </Callout>
     );
   const activeKeys = keys.filter(({ state }) => state === "active").length;

@@ -5,7 +5,7 @@ import { useMe } from "../../api/me.ts";
 import type { Permissions } from "../../api/permissions.ts";
 import { moneyText } from "../../format/money.ts";
 import { numberText, percentText } from "../../format/number.ts";
-import { DAY_MS } from "../../format/time.ts";
+import { DAY_MS, MINUTE_MS } from "../../format/time.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -16,7 +16,9 @@ import { Skeleton, SkeletonLines } from "../../ui/skeleton.tsx";
 import { SegmentedControl } from "../../ui/tabs.tsx";
 import { Money, useNow } from "../../ui/values.tsx";
 import { useSearchParam } from "../../url-state.ts";
-import { byDay, DAYS, sumOf } from "./daily-sums.ts";
+import { DEFAULT_DAYS, defaultPeriod, type Period } from "../usage/period.ts";
+import { DEFAULT_ENVIRONMENT } from "../usage/usage-query.ts";
+import { byDay, sumOf } from "./daily-sums.ts";
 import { collectNotices } from "./notices.ts";
 import { RecentRequests } from "./recent-requests.tsx";
 
@@ -32,19 +34,23 @@ const REFETCH_MS = 20_000;
 
 export function Overview({ workspace, currency, permissions, at, requests }: Props) {
   const params = { workspace };
-  // Today is in the reader's time zone; the 30 days are UTC days, as in statements.
-  const midnight = useMemo(() => new Date(new Date().setHours(0, 0, 0, 0)).toISOString(), []);
-  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { refetchMs: REFETCH_MS });
-  const today = useManage(
-    "manageShowUsage",
-    { params, query: { by: "hour", env: "all", from: midnight } },
-    { refetchMs: REFETCH_MS },
-  );
+  // The same period, time zone and traffic as on the usage screen: UTC days, live and test.
+  const nowMs = useNow(true, MINUTE_MS);
+  const period = defaultPeriod(nowMs);
+  const query = {
+    by: period.by,
+    from: new Date(period.fromMs).toISOString(),
+    to: new Date(period.toMs).toISOString(),
+    env: DEFAULT_ENVIRONMENT,
+    group: "environment",
+  } as const;
+  const days = useManage("manageShowUsage", { params, query }, { refetchMs: REFETCH_MS, keepPrevious: true });
   const wallet = useManage("manageShowWallet", { params }, { enabled: permissions.isAdmin, refetchMs: REFETCH_MS });
   if (days.error !== null && days.data === undefined)
     return <ErrorState error={days.error} onRetry={() => void days.refetch()} />;
   const all = sumOf(days.data?.data ?? []);
-  const now = sumOf(today.data?.data ?? []);
+  const todayMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
+  const now = sumOf((days.data?.data ?? []).filter(({ start }) => Date.parse(start) === todayMs));
   return (
     <Stack>
       <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
@@ -62,27 +68,27 @@ export function Overview({ workspace, currency, permissions, at, requests }: Pro
           />
         )}
         <PendingStat
-          label="Spend today"
-          isPending={today.isPending}
+          label="Spend today (UTC)"
+          isPending={days.isPending}
           value={moneyText(String(now.spend), currency)}
-          note={`${moneyText(String(all.spend), currency)} in ${DAYS} days`}
+          note={`${moneyText(String(all.spend), currency)} in ${DEFAULT_DAYS} days`}
         />
         <PendingStat
-          label="Requests today"
-          isPending={today.isPending}
+          label="Requests today (UTC)"
+          isPending={days.isPending}
           value={numberText(now.requests)}
-          note={`${numberText(all.requests)} in ${DAYS} days`}
+          note={`${numberText(all.requests)} in ${DEFAULT_DAYS} days${testText(all.testRequests)}`}
         />
         <PendingStat
-          label="Error rate today"
-          isPending={today.isPending}
+          label="Error rate today (UTC)"
+          isPending={days.isPending}
           value={now.requests === 0 ? "–" : percentText(now.errors / now.requests)}
-          note={`${all.requests === 0 ? "–" : percentText(all.errors / all.requests)} in ${DAYS} days`}
+          note={`${all.requests === 0 ? "–" : percentText(all.errors / all.requests)} in ${DEFAULT_DAYS} days`}
           tone={now.requests > 0 && now.errors / now.requests > 0.05 ? "warn" : undefined}
         />
       </div>
       <Attention {...{ workspace, permissions, at }} balance={wallet.data?.balance} spent30Days={all.spend} />
-      <DailyChart rows={days.data?.data} currency={currency} at={at} />
+      <DailyChart rows={days.data?.data} period={period} currency={currency} at={at} />
       <RecentRequests requests={requests} at={at} />
     </Stack>
   );
@@ -102,18 +108,23 @@ function PendingStat({
   return <Stat {...rest} value={isPending ? <Skeleton className="h-6 w-20" /> : value} />;
 }
 
+/** Test traffic is part of the total. */
+const testText = (requests: number) => (requests === 0 ? "" : `, ${numberText(requests)} of them test`);
+
 function DailyChart({
   rows,
+  period,
   currency,
   at,
 }: {
+  readonly period: Period;
   readonly rows: readonly Row<"manageShowUsage">[] | undefined;
   readonly currency: string;
   readonly at: (path?: string) => string;
 }) {
   const [shown, show] = useSearchParam("chart", "requests");
-  const nowMs = useNow(false);
-  const days = useMemo(() => byDay(rows ?? [], nowMs), [rows, nowMs]);
+  const { by, fromMs, toMs } = period;
+  const days = useMemo(() => byDay(rows ?? [], { by, fromMs, toMs }), [rows, by, fromMs, toMs]);
   const isSpend = shown === "spend";
   const label = isSpend ? "Spend in the last 30 days" : "Requests in the last 30 days";
   return (
@@ -149,7 +160,7 @@ function DailyChart({
               values: days.map(({ sums }) => (isSpend ? sums.spend : sums.requests)),
             },
           ]}
-          format={isSpend ? (value) => moneyText(String(value), currency) : numberText}
+          format={isSpend ? (value) => moneyText(String(value), currency, "price") : numberText}
         />
       )}
     </Card>

@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Request>[] = [
     id: "cost",
     header: "Cost",
     align: "end",
-    cell: ({ cost, currency }) => <Money amount={cost} currency={currency} />,
+    cell: ({ cost, currency }) => <Money amount={cost} currency={currency} as="price" />,
   },
   { id: "at", header: "Time", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
 ];

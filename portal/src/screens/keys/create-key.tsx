@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { ApiResponse } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
-import type { Permissions } from "../../api/permissions.ts";
+import { type Permissions, useCurrency } from "../../api/permissions.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -11,8 +11,9 @@ import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { pathIn } from "../../url-state.ts";
+import { fieldErrorOf } from "./field-error.ts";
 import { createBody, type KeyDraft, NEW_KEY } from "./key-draft.ts";
-import { fieldErrorOf, KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
+import { KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
 
 type Props = {
   readonly workspace: string;
@@ -25,6 +26,8 @@ export function CreateKey({ workspace, permissions, open, onClose }: Props) {
   const [draft, setDraft] = useState<KeyDraft>(NEW_KEY);
   const [createdKey, setCreatedKey] = useState<ApiResponse<"manageCreateKey">>();
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: open }).data;
+  const rules = useManage("manageShowPolicy", { params: { workspace } }, { enabled: open }).data;
+  const currency = useCurrency(workspace);
   const create = useManageMutation("manageCreateKey", { onDone: setCreatedKey });
   // Members can only create personal keys for themselves.
   const member = permissions.isAdmin ? draft.member : permissions.email;
@@ -60,7 +63,7 @@ export function CreateKey({ workspace, permissions, open, onClose }: Props) {
       action="Create key"
       busy={create.isPending}
     >
-      <BasicFields {...{ draft, change }} error={create.error} />
+      <BasicFields {...{ draft, change }} error={create.error} isSimulated={rules?.test_keys === "simulated"} />
       {permissions.isAdmin ? (
         <OwnerField
           {...{ workspace, draft, change }}
@@ -74,9 +77,10 @@ export function CreateKey({ workspace, permissions, open, onClose }: Props) {
         </p>
       )}
       <KeySettingsFields
-        {...{ draft, change }}
+        {...{ workspace, draft, change }}
         error={create.error}
         isAdmin={permissions.isAdmin}
+        currency={currency}
         expiries={NEW_EXPIRIES}
       />
       <ErrorNote error={create.error} />
@@ -90,7 +94,7 @@ type KeyFieldsProps = {
   readonly error: ApiError | null;
 };
 
-function BasicFields({ draft, change, error }: KeyFieldsProps) {
+function BasicFields({ draft, change, error, isSimulated }: KeyFieldsProps & { readonly isSimulated: boolean }) {
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <Field label="Name" hint="For example, where you use it: backend, notebook." error={fieldErrorOf(error, "name")}>
@@ -104,7 +108,13 @@ function BasicFields({ draft, change, error }: KeyFieldsProps) {
       </Field>
       <Field
         label="Environment"
-        hint={draft.environment === "live" ? "For production traffic." : "Reported separately from live traffic."}
+        hint={
+          draft.environment === "live"
+            ? "For production traffic."
+            : isSimulated
+              ? "Reaches simulated providers only, and is reported separately from live traffic."
+              : "Calls the same models at the same price as a live key, and is reported separately from live traffic."
+        }
       >
         <Select
           value={draft.environment}

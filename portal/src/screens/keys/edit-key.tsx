@@ -6,14 +6,21 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
-import type { Key } from "./key.ts";
+import { fieldErrorOf } from "./field-error.ts";
+import type { Key, Limits } from "./key.ts";
 import { changeBody, draftOf } from "./key-draft.ts";
-import { fieldErrorOf, KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
+import { KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
 
-type Props = { readonly subject: Key; readonly isAdmin: boolean; readonly onClose: () => void };
+type Props = {
+  readonly subject: Key;
+  readonly limits: Limits | undefined;
+  readonly isAdmin: boolean;
+  readonly onClose: () => void;
+};
 
-export function EditKey({ subject, isAdmin, onClose }: Props) {
-  const [draft, setDraft] = useState(() => draftOf(subject));
+export function EditKey({ subject, limits, isAdmin, onClose }: Props) {
+  const [before] = useState(() => draftOf(subject, limits));
+  const [draft, setDraft] = useState(before);
   const { workspace, state } = subject;
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: !isAdmin }).data;
   // Members can't change settings that an admin approves.
@@ -24,7 +31,7 @@ export function EditKey({ subject, isAdmin, onClose }: Props) {
       onClose();
     },
   });
-  const body = changeBody(subject, draft, isAdmin, Date.now());
+  const body = changeBody(before, draft, isAdmin, Date.now());
   const isChanged = Object.keys(body).length > 0;
   const { expires_at } = subject;
   const expiries =
@@ -56,10 +63,12 @@ export function EditKey({ subject, isAdmin, onClose }: Props) {
         </Callout>
       ) : (
         <KeySettingsFields
+          workspace={workspace}
           draft={draft}
           change={(change) => setDraft({ ...draft, ...change })}
           error={save.error}
           isAdmin={isAdmin}
+          currency={subject.currency}
           expiries={expiries}
         />
       )}

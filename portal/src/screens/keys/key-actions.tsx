@@ -6,7 +6,7 @@ import { Menu } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { EditKey } from "./edit-key.tsx";
-import { isInactive, type Key } from "./key.ts";
+import { isInactive, type Key, type Limits } from "./key.ts";
 import { RevokeKey, RotateKey } from "./revoke-rotate-key.tsx";
 
 /** The open dialog of a key. */
@@ -14,16 +14,18 @@ export type KeyAction = { readonly kind: "change" | "rotate" | "revoke"; readonl
 
 export function KeyDialog({
   action,
+  limits,
   isAdmin,
   onClose,
 }: {
   readonly action: KeyAction;
+  readonly limits: Limits | undefined;
   readonly isAdmin: boolean;
   readonly onClose: () => void;
 }) {
   switch (action.kind) {
     case "change":
-      return <EditKey subject={action.subject} isAdmin={isAdmin} onClose={onClose} />;
+      return <EditKey subject={action.subject} limits={limits} isAdmin={isAdmin} onClose={onClose} />;
     case "rotate":
       return <RotateKey subject={action.subject} onClose={onClose} />;
     case "revoke":

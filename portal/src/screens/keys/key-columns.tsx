@@ -2,7 +2,16 @@ import { Badge } from "../../ui/badge.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, useNow } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { expiresSoon, expiryOf, type Key, type Limits, restrictionsOf, STATES, unusedText } from "./key.ts";
+import {
+  expiresSoon,
+  expiryOf,
+  type Key,
+  type Limits,
+  restrictionsOf,
+  STATES,
+  sortValueOf,
+  unusedText,
+} from "./key.ts";
 import { type KeyAction, KeyMenu } from "./key-actions.tsx";
 
 export function keyColumns({
@@ -12,12 +21,13 @@ export function keyColumns({
   readonly limits: ReadonlyMap<string, Limits>;
   readonly act: (action: KeyAction) => void;
 }): Column<Key>[] {
+  const by = (column: string) => (key: Key) => sortValueOf(key, column, limits);
   return [
-    { id: "name", header: "Name", sortable: true, phone: "title", cell: (key) => <Name subject={key} /> },
+    { id: "name", header: "Name", sortValue: by("name"), phone: "title", cell: (key) => <Name subject={key} /> },
     {
       id: "owner",
       header: "Owner",
-      sortable: true,
+      sortValue: by("owner"),
       className: "md:max-w-44",
       cell: ({ member }) =>
         member === null ? (
@@ -29,29 +39,29 @@ export function keyColumns({
         ),
     },
     {
-      id: "created",
-      header: "Created",
-      sortable: true,
-      phone: "hide",
-      cell: (key) => <Time at={key.created_at} as="day" />,
+      id: "models",
+      header: "Models",
+      sortValue: by("models"),
+      className: "md:max-w-52",
+      cell: (key) => <AllowedModels models={key.policy?.allowed_models ?? null} />,
     },
     {
       id: "used",
       header: "Last used",
-      sortable: true,
+      sortValue: by("used"),
       cell: (key) => <Time at={key.last_used_at} none={unusedText(key, Date.now())} />,
     },
-    { id: "stops", header: "Expires", sortable: true, cell: (key) => <Expiry subject={key} /> },
+    { id: "stops", header: "Expires", sortValue: by("stops"), cell: (key) => <Expiry subject={key} /> },
     {
       id: "limits",
       header: "Restrictions",
-      sortable: true,
+      sortValue: by("limits"),
       cell: (key) => <Restrictions all={restrictionsOf(key, limits.get(key.id))} />,
     },
     {
       id: "spend",
       header: "This month",
-      sortable: true,
+      sortValue: by("spend"),
       align: "end",
       cell: (key) => (
         <span className="grid justify-items-end">
@@ -61,6 +71,13 @@ export function keyColumns({
           </span>
         </span>
       ),
+    },
+    {
+      id: "created",
+      header: "Created",
+      sortValue: by("created"),
+      phone: "hide",
+      cell: (key) => <Time at={key.created_at} as="day" />,
     },
     {
       id: "actions",
@@ -74,16 +91,31 @@ export function keyColumns({
 function Name({ subject }: { readonly subject: Key }) {
   const { label, tone, description } = STATES[subject.state];
   return (
-    <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
-      <span className="max-w-44 truncate max-md:max-w-full" title={subject.name}>
-        {subject.name}
+    <span className="grid min-w-0">
+      <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
+        <span className="max-w-44 truncate max-md:max-w-full" title={subject.name}>
+          {subject.name}
+        </span>
+        {subject.environment === "test" && <Badge>Test</Badge>}
+        {subject.state !== "active" && (
+          <Badge tone={tone} title={description}>
+            {label}
+          </Badge>
+        )}
       </span>
-      {subject.environment === "test" && <Badge>Test</Badge>}
-      {subject.state !== "active" && (
-        <Badge tone={tone} title={description}>
-          {label}
-        </Badge>
-      )}
+      <span className="font-mono text-xs font-normal text-soft">{subject.prefix}…</span>
+    </span>
+  );
+}
+
+/** The models that the key's own policy allows. */
+function AllowedModels({ models }: { readonly models: readonly string[] | null }) {
+  const [first, ...rest] = models ?? [];
+  if (first === undefined) return <span className="text-soft">All</span>;
+  return (
+    <span className="flex min-w-0 items-baseline gap-1.5 max-md:justify-end" title={models?.join(", ")}>
+      <span className="min-w-0 truncate">{first}</span>
+      {rest.length > 0 && <span className="shrink-0 text-xs text-soft">+{rest.length}</span>}
     </span>
   );
 }

@@ -10,6 +10,7 @@ const KEY: Key = {
   name: "backend",
   prefix: "sk_svc_live_",
   kind: "workspace",
+  purpose: "api",
   member: null,
   environment: "live",
   state: "active",
@@ -44,23 +45,41 @@ test("a create request only contains changed settings", () => {
   });
 });
 
-test("a member's form sends neither rate limit nor policy", () => {
-  const draft = { ...NEW_KEY, member: "ada@example.eu", rpm: "60", policy: { ...NEW_KEY.policy, noTraining: true } };
+test("a member's form sends neither limits nor policy", () => {
+  const draft = {
+    ...NEW_KEY,
+    member: "ada@example.eu",
+    rpm: "60",
+    spendLimits: { day: "5", month: "" },
+    policy: { ...NEW_KEY.policy, noTraining: true },
+  };
   expect(createBody(draft, false, NOW_MS)).toEqual({ environment: "live", member: "ada@example.eu" });
 });
 
 test("an unchanged form changes nothing", () => {
-  expect(changeBody(KEY, draftOf(KEY), true, NOW_MS)).toEqual({});
+  expect(changeBody(draftOf(KEY), draftOf(KEY), true, NOW_MS)).toEqual({});
 });
 
 test("an emptied field removes the restriction, and a date is the key's last full day", () => {
   const draft = { ...draftOf(KEY), scopes: [], addresses: "", rpm: "", expiry: "date", lastDay: "2026-12-24" };
-  expect(changeBody(KEY, draft, true, NOW_MS)).toEqual({
+  expect(changeBody(draftOf(KEY), draft, true, NOW_MS)).toEqual({
     scopes: null,
     ip_allowlist: null,
     rpm: null,
     expires_at: new Date(2026, 11, 25).toISOString(),
   });
   const never = { ...draftOf(KEY), expiry: "never" };
-  expect(changeBody(KEY, never, true, NOW_MS)).toEqual({ expires_at: null });
+  expect(changeBody(draftOf(KEY), never, true, NOW_MS)).toEqual({ expires_at: null });
+});
+
+test("PORTAL-02 spend limits are part of the create request, and a change names only the changed period", () => {
+  const draft = { ...NEW_KEY, name: "capped", spendLimits: { day: "2,50", month: "" } };
+  expect(createBody(draft, true, NOW_MS)).toEqual({
+    name: "capped",
+    environment: "live",
+    spend_limits: { day: "2.50" },
+  });
+  const before = { ...draftOf(KEY), spendLimits: { day: "2.50", month: "40.00" } };
+  const after = { ...before, spendLimits: { day: "2.50", month: "" } };
+  expect(changeBody(before, after, true, NOW_MS)).toEqual({ spend_limits: { month: null } });
 });

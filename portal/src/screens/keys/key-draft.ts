@@ -1,6 +1,7 @@
 import type { Args } from "../../api/client.ts";
 import { DAY_MS } from "../../format/time.ts";
-import type { Key, Scope } from "./key.ts";
+import { changedLimits } from "../limits/changed-limits.ts";
+import type { Key, Limits, Scope } from "./key.ts";
 
 /** The form state of a key. */
 export type KeyDraft = {
@@ -17,25 +18,31 @@ export type KeyDraft = {
   /** The key's last full day, in the reader's time zone. */
   readonly lastDay: string;
   readonly rpm: string;
+  readonly spendLimits: SpendLimitsDraft;
   readonly policy: PolicyDraft;
 };
 
+/** Empty: no limit. */
+export type SpendLimitsDraft = { readonly day: string; readonly month: string };
+
 export type PolicyDraft = {
   readonly floor: string;
-  readonly countries: string;
+  /** Empty: all. */
+  readonly countries: readonly string[];
   readonly zeroDataRetention: boolean;
   readonly noTraining: boolean;
-  readonly models: string;
-  readonly blocked: string;
+  /** Empty: all. */
+  readonly models: readonly string[];
+  readonly blocked: readonly string[];
 };
 
 const EMPTY_POLICY: PolicyDraft = {
   floor: "none",
-  countries: "",
+  countries: [],
   zeroDataRetention: false,
   noTraining: false,
-  models: "",
-  blocked: "",
+  models: [],
+  blocked: [],
 };
 
 export const NEW_KEY: KeyDraft = {
@@ -47,10 +54,11 @@ export const NEW_KEY: KeyDraft = {
   expiry: "never",
   lastDay: "",
   rpm: "",
+  spendLimits: { day: "", month: "" },
   policy: EMPTY_POLICY,
 };
 
-export function draftOf(key: Key): KeyDraft {
+export function draftOf(key: Key, limits?: Limits): KeyDraft {
   const { policy } = key;
   return {
     name: key.name,
@@ -61,16 +69,17 @@ export function draftOf(key: Key): KeyDraft {
     expiry: key.expires_at === null ? "never" : "same",
     lastDay: "",
     rpm: key.rpm === null ? "" : String(key.rpm),
+    spendLimits: { day: limits?.day.limit ?? "", month: limits?.month.limit ?? "" },
     policy:
       policy === null
         ? EMPTY_POLICY
         : {
             floor: policy.floor ?? "none",
-            countries: (policy.countries ?? []).join(", "),
+            countries: policy.countries ?? [],
             zeroDataRetention: policy.zero_data_retention,
             noTraining: policy.no_training,
-            models: (policy.allowed_models ?? []).join("\n"),
-            blocked: policy.blocked_providers.join("\n"),
+            models: policy.allowed_models ?? [],
+            blocked: policy.blocked_providers,
           },
   };
 }
@@ -78,7 +87,7 @@ export function draftOf(key: Key): KeyDraft {
 type CreateBody = NonNullable<Args<"manageCreateKey">["body"]>;
 type ChangeBody = NonNullable<Args<"manageChangeKey">["body"]>;
 
-/** Only changed settings are sent. Rate limit and policy are for admins. */
+/** Only changed settings are sent. Limits and policy are for admins. */
 export function createBody(draft: KeyDraft, isAdmin: boolean, nowMs: number): CreateBody {
   const { name, environment, member } = draft;
   return {
@@ -90,8 +99,8 @@ export function createBody(draft: KeyDraft, isAdmin: boolean, nowMs: number): Cr
 }
 
 /** Only changed settings are sent. */
-export function changeBody(key: Key, draft: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
-  return changedSettings(draftOf(key), draft, isAdmin, nowMs);
+export function changeBody(before: KeyDraft, after: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
+  return changedSettings(before, after, isAdmin, nowMs);
 }
 
 function changedSettings(before: KeyDraft, after: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
@@ -103,6 +112,9 @@ function changedSettings(before: KeyDraft, after: KeyDraft, isAdmin: boolean, no
     ...(isChanged("addresses") ? { ip_allowlist: splitList(after.addresses) } : {}),
     ...(isChanged("expiry") && expires !== undefined ? { expires_at: expires } : {}),
     ...(isAdmin && isChanged("rpm") ? { rpm: after.rpm.trim() === "" ? null : Number(after.rpm) } : {}),
+    ...(isAdmin && isChanged("spendLimits")
+      ? { spend_limits: changedLimits(before.spendLimits, after.spendLimits) }
+      : {}),
     ...(isAdmin && isChanged("policy") ? { policy: policyBody(after.policy) } : {}),
   };
 }
@@ -112,12 +124,16 @@ const FLOORS = ["none", "L0", "L1", "L2", "L3", "L4"] as const;
 function policyBody(policy: PolicyDraft): ChangeBody["policy"] {
   return {
     floor: FLOORS.find((floor) => floor === policy.floor) ?? "none",
-    countries: splitList(policy.countries)?.map((code) => code.toUpperCase()) ?? null,
+    countries: listOrNull(policy.countries),
     zero_data_retention: policy.zeroDataRetention,
     no_training: policy.noTraining,
-    allowed_models: splitList(policy.models),
-    blocked_providers: splitList(policy.blocked),
+    allowed_models: listOrNull(policy.models),
+    blocked_providers: listOrNull(policy.blocked),
   };
+}
+
+function listOrNull(values: readonly string[]): string[] | null {
+  return values.length === 0 ? null : [...values];
 }
 
 /** Splits at commas, spaces and line breaks; null: empty. */

@@ -81,7 +81,10 @@ export function isView(name: string): name is ViewName {
 
 /** Matches a key if every typed word occurs in one of its fields. */
 export function matchesSearch(key: Key, typed: string): boolean {
-  const fields = [key.name, key.prefix, key.member ?? "workspace", key.environment, STATES[key.state].label, key.id];
+  const fields = [
+    ...[key.name, key.prefix, key.member ?? "workspace", key.environment, STATES[key.state].label, key.id],
+    ...(key.policy?.allowed_models ?? []),
+  ];
   const text = fields.join(" ").toLowerCase();
   return typed
     .toLowerCase()
@@ -105,6 +108,8 @@ export function sortValueOf(key: Key, by: string, limits: ReadonlyMap<string, Li
       const at = expiryOf(key);
       return at === null ? null : Date.parse(at);
     }
+    case "models":
+      return key.policy?.allowed_models?.length ?? null;
     case "limits":
       return restrictionsOf(key, limits.get(key.id)).length;
     case "spend":
@@ -130,7 +135,7 @@ export function spendTexts(limits: Limits | undefined): string[] {
   if (limits === undefined) return [];
   const { day, month, currency } = limits;
   return [
-    ...(day.limit === null ? [] : [`${moneyText(day.limit, currency)} per day`]),
-    ...(month.limit === null ? [] : [`${moneyText(month.limit, currency)} per month`]),
+    ...(day.limit === null ? [] : [`${moneyText(day.limit, currency, "exact")} per day`]),
+    ...(month.limit === null ? [] : [`${moneyText(month.limit, currency, "exact")} per month`]),
   ];
 }

@@ -7,16 +7,14 @@ import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
-import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { Table, useSortParam } from "../../ui/table.tsx";
 import { SegmentedControl } from "../../ui/tabs.tsx";
 import { stringifySearch, useSearchParams, useWorkspace } from "../../url-state.ts";
 import { CreateKey } from "./create-key.tsx";
-import { isView, type Key, matchesSearch, sortValueOf, VIEWS } from "./key.ts";
+import { isView, type Key, matchesSearch, VIEWS } from "./key.ts";
 import { type KeyAction, KeyDialog, PendingKeys } from "./key-actions.tsx";
 import { keyColumns } from "./key-columns.tsx";
 import { KeyDetail } from "./key-detail.tsx";
-
-const SHOWN_STEP = 100;
 
 /** Loads all keys: search and sorting run in the browser. */
 function useKeys(workspace: string) {
@@ -39,15 +37,12 @@ export function Screen() {
     permissions.isAdmin,
   );
   const [action, setAction] = useState<KeyAction>();
-  const [shown, setShown] = useState(SHOWN_STEP);
-  const sort = sortOf(search.get("sort", "-created"));
   const view = search.get("view", "current");
   const typed = search.get("q");
   const rows = useMemo(() => {
     const { has } = VIEWS[isView(view) ? view : "current"];
     return keys.rows.filter((key) => has(key) && matchesSearch(key, typed));
   }, [keys.rows, view, typed]);
-  const sorted = sortRows(rows, sort, (key, by) => sortValueOf(key, by, limits));
   const chosen = keys.rows.find(({ id }) => id === search.get("key"));
   return (
     <>
@@ -61,12 +56,11 @@ export function Screen() {
       <Table<Key>
         label="Keys"
         columns={keyColumns({ limits, act: setAction })}
-        rows={sorted.slice(0, shown)}
+        rows={rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
-        query={{ ...keys, hasMore: sorted.length > shown, loadMore: () => setShown(shown + SHOWN_STEP) }}
-        sort={sort}
-        onSort={(next) => search.set({ sort: sortText(next) })}
+        query={keys}
+        {...useSortParam("-created")}
         empty={<NoKeys hasAny={keys.rows.length > 0} onCreate={() => search.set({ new: "1" })} search={search} />}
       />
       <p className="mt-4 max-w-2xl text-xs text-soft">
@@ -89,7 +83,12 @@ export function Screen() {
         />
       )}
       {action !== undefined && (
-        <KeyDialog action={action} isAdmin={permissions.isAdmin} onClose={() => setAction(undefined)} />
+        <KeyDialog
+          action={action}
+          limits={limits.get(action.subject.id)}
+          isAdmin={permissions.isAdmin}
+          onClose={() => setAction(undefined)}
+        />
       )}
     </>
   );
@@ -149,7 +148,7 @@ function KeyFilters({
       <Field label="Search keys" hideLabel className="w-full sm:w-72">
         <Input
           type="search"
-          placeholder="Name, owner, environment, status"
+          placeholder="Name, prefix, owner, model"
           value={typed}
           onChange={(event) => search.set({ q: event.target.value })}
         />

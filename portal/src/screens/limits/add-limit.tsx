@@ -7,7 +7,8 @@ import { SegmentedControl } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useWorkspace } from "../../url-state.ts";
 import { isInactive, keyLabels } from "../keys/key.ts";
-import { changedLimits, LimitFields } from "./edit-limits.tsx";
+import { changedLimits } from "./changed-limits.ts";
+import { LimitFields } from "./edit-limits.tsx";
 
 type Props = { readonly open: boolean; readonly onClose: () => void; readonly currency: string };
 

@@ -1,22 +1,13 @@
 import { type SyntheticEvent, useState } from "react";
 import { useManageMutation } from "../../api/hooks.ts";
-import { decimalOf } from "../../format/decimal.ts";
 import { Button } from "../../ui/button.tsx";
 import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useWorkspace } from "../../url-state.ts";
+import { changedLimits, type Periods } from "./changed-limits.ts";
 import { type Limits, nameOf } from "./limit-usage.ts";
-
-type Periods = { readonly day: string; readonly month: string };
-
-/** Only changed periods are sent. An empty field removes the limit. */
-export function changedLimits(initial: Periods, now: Periods) {
-  const changedPeriod = (name: keyof Periods) =>
-    now[name] === initial[name] ? {} : { [name]: now[name] === "" ? null : (decimalOf(now[name]) ?? now[name]) };
-  return { ...changedPeriod("day"), ...changedPeriod("month") };
-}
 
 function subjectParams({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
   if (of === "member") return { member };

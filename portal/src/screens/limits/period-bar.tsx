@@ -26,7 +26,7 @@ export function PeriodBar({ period, unit, currency, of }: Props) {
           ) : (
             <span className="text-soft">
               {" of "}
-              <Money amount={period.limit} currency={currency} />
+              <Money amount={period.limit} currency={currency} as="exact" />
             </span>
           )}
         </span>

@@ -26,11 +26,32 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
   });
   if (rows.length === 0 && invitations.error === null) return null;
   const columns: Column<Invitation>[] = [
-    { id: "email", header: "Email", phone: "title", cell: ({ email }) => <span className="break-all">{email}</span> },
-    { id: "role", header: "Role", cell: ({ role }) => role },
-    { id: "state", header: "Status", cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
-    { id: "by", header: "Invited by", cell: ({ invited_by }) => <span className="text-soft">{invited_by}</span> },
-    { id: "until", header: "Expires", cell: ({ expires_at }) => <Time at={expires_at} as="short" /> },
+    {
+      id: "email",
+      header: "Email",
+      sortValue: ({ email }) => email,
+      phone: "title",
+      cell: ({ email }) => <span className="break-all">{email}</span>,
+    },
+    { id: "role", header: "Role", sortValue: ({ role }) => role, cell: ({ role }) => role },
+    {
+      id: "state",
+      header: "Status",
+      sortValue: ({ state }) => state,
+      cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+    },
+    {
+      id: "by",
+      header: "Invited by",
+      sortValue: ({ invited_by }) => invited_by,
+      cell: ({ invited_by }) => <span className="text-soft">{invited_by}</span>,
+    },
+    {
+      id: "until",
+      header: "Expires",
+      sortValue: ({ expires_at }) => expires_at,
+      cell: ({ expires_at }) => <Time at={expires_at} as="short" />,
+    },
     {
       id: "actions",
       header: <span className="sr-only">Actions</span>,

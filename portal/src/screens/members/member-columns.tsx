@@ -1,10 +1,11 @@
 import type { Permissions } from "../../api/permissions.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Link } from "../../ui/link.tsx";
-import { Menu, type MenuItem } from "../../ui/menu.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import type { MenuItem } from "../../ui/menu-items.ts";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, Unknown } from "../../ui/values.tsx";
-import { type MemberRow, mayChange } from "./member.ts";
+import { type MemberRow, mayChange, ROLES, sortValueOf } from "./member.ts";
 import type { MemberAction } from "./member-dialogs.tsx";
 
 type MemberColumnOptions = {
@@ -20,7 +21,7 @@ export function memberColumns({ currency, permissions, at, act }: MemberColumnOp
     {
       id: "person",
       header: "Member",
-      sortable: true,
+      sortValue: (member) => sortValueOf(member, "person"),
       phone: "title",
       className: "md:min-w-44",
       cell: (member) => <MemberName member={member} isSelf={member.email === permissions.email} />,
@@ -28,32 +29,39 @@ export function memberColumns({ currency, permissions, at, act }: MemberColumnOp
     {
       id: "role",
       header: "Role",
-      sortable: true,
+      sortValue: (member) => sortValueOf(member, "role"),
       cell: ({ role }) => (
-        <Badge tone={role === "owner" ? "accent" : role === "admin" ? "info" : "neutral"}>{role}</Badge>
+        <Badge tone={role === "owner" ? "accent" : role === "admin" ? "info" : "neutral"}>
+          {ROLES.find(({ value }) => value === role)?.label}
+        </Badge>
       ),
     },
   ];
   const since: Column<MemberRow> = {
     id: "since",
     header: "Joined",
-    sortable: true,
+    sortValue: (member) => sortValueOf(member, "since"),
     cell: ({ created_at }) => <Time at={created_at} as="day" />,
   };
   if (!permissions.isAdmin) return [...always, since];
   return [
     ...always,
-    { id: "protection", header: "Security", sortable: true, cell: (member) => <SignInSecurity member={member} /> },
+    {
+      id: "protection",
+      header: "Security",
+      sortValue: (member) => sortValueOf(member, "protection"),
+      cell: (member) => <SignInSecurity member={member} />,
+    },
     {
       id: "seen",
       header: "Last active",
-      sortable: true,
+      sortValue: (member) => sortValueOf(member, "seen"),
       cell: ({ last_seen_at }) => <Time at={last_seen_at} none="–" />,
     },
     {
       id: "keys",
       header: "Personal keys",
-      sortable: true,
+      sortValue: (member) => sortValueOf(member, "keys"),
       align: "end",
       cell: ({ keys, email }) =>
         keys === 0 ? (
@@ -67,7 +75,7 @@ export function memberColumns({ currency, permissions, at, act }: MemberColumnOp
     {
       id: "spend",
       header: "This month",
-      sortable: true,
+      sortValue: (member) => sortValueOf(member, "spend"),
       align: "end",
       cell: ({ spent }) => (spent === null ? <Unknown /> : <Money amount={spent} currency={currency} />),
     },

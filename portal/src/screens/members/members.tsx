@@ -6,12 +6,12 @@ import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Stack, Toolbar } from "../../ui/layout.tsx";
-import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { Table, useSortParam } from "../../ui/table.tsx";
 import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { KeyPolicyCard } from "../settings/key-policy.tsx";
 import { Invitations } from "./invitations.tsx";
 import { Invite } from "./invite.tsx";
-import { type MemberRow, sortValueOf, toMemberRows } from "./member.ts";
+import { type MemberRow, toMemberRows } from "./member.ts";
 import { memberColumns } from "./member-columns.tsx";
 import { type MemberAction, MemberDialog } from "./member-dialogs.tsx";
 
@@ -38,7 +38,6 @@ export function Screen() {
   const currency = useCurrency(workspace);
   const [action, setAction] = useState<MemberAction>();
   const { memberRows, ...query } = useMemberRows(workspace);
-  const sort = sortOf(search.get("sort", "person"));
   const typed = search.get("q").trim().toLowerCase();
   const matches = memberRows.filter(({ email, name, role }) =>
     `${email} ${name ?? ""} ${role}`.toLowerCase().includes(typed),
@@ -61,11 +60,10 @@ export function Screen() {
           <Table<MemberRow>
             label="Members"
             columns={memberColumns({ currency, permissions, at, act: setAction })}
-            rows={sortRows(matches, sort, sortValueOf)}
+            rows={matches}
             keyOf={({ id }) => id}
             query={query}
-            sort={sort}
-            onSort={(next) => search.set({ sort: sortText(next) })}
+            {...useSortParam("person")}
             empty={<NoMembers hasAny={memberRows.length > 0} permissions={permissions} search={search} />}
           />
         </div>

@@ -1,10 +1,10 @@
 import { useManage } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CodeTabs } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
-import { type IssuedNode, installSnippets } from "./node.ts";
+import { AgentCommands } from "./agent-commands.tsx";
+import type { IssuedNode } from "./node.ts";
 
 const REFETCH_MS = 1_500;
 
@@ -32,8 +32,8 @@ export function ConnectNode({
     >
       <OneTimeSecret secret={node.token} label={`Token for ${node.name}`} />
       <div className="grid min-w-0 gap-2">
-        <p className="text-soft">Run this on the machine with the model server, in a checkout of the gateway:</p>
-        <CodeTabs snippets={installSnippets()} label="Local server" />
+        <p className="text-soft">Run one of these on the machine with the model server:</p>
+        <AgentCommands node={node} />
       </div>
       <ConnectionStatus workspace={workspace} name={node.name} />
     </Dialog>
@@ -53,7 +53,7 @@ function ConnectionStatus({ workspace, name }: { readonly workspace: string; rea
           ? data.models.length === 0
             ? "The local server has no models yet."
             : `Serves ${data.models.join(", ")}.`
-          : "No open port required: the node opens the connection."}
+          : "This updates when the agent connects."}
       </span>
     </p>
   );

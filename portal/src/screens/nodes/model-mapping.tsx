@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useManageMutation } from "../../api/hooks.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
+import { Combobox } from "../../ui/combobox.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
@@ -96,14 +97,13 @@ function AddMapping({
         />
       </Field>
       <Field label="Catalogue model" className="min-w-40 flex-1">
-        <Select
+        <Combobox
           required
           value={model}
-          onChange={(event) => setModel(event.target.value)}
-          options={[
-            { value: "", label: "Select a model", disabled: true },
-            ...choices.map(({ value, label }) => ({ value, label })),
-          ]}
+          onChange={setModel}
+          options={choices}
+          placeholder="Select a model"
+          searchPlaceholder="Search models"
         />
       </Field>
       <Button type="submit" icon="plus" busy={busy}>

@@ -2,9 +2,10 @@ import { useState } from "react";
 import { useManageMutation } from "../../api/hooks.ts";
 import { countryName } from "../../format/country.ts";
 import { Button } from "../../ui/button.tsx";
+import { Combobox, type ComboboxOption } from "../../ui/combobox.tsx";
 import { regionsWith } from "../../ui/countries.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Select } from "../../ui/field.tsx";
+import { Field } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Country } from "../../ui/values.tsx";
 import type { NodeDetail, NodeRow } from "./node.ts";
@@ -24,22 +25,18 @@ export function CountryField({
   return (
     <Field
       label="Country"
-      hint="The location of the machine, as declared by you. Changes are logged. Without a country, the node is excluded by policies that restrict countries."
+      hint="The location of the machine, as declared by you. It decides the level: L1 in the EEA, L0 elsewhere. Without a country, every floor and country restriction excludes the node. Changes are logged and end an attestation."
     >
-      <Select value={value} onChange={(event) => choose(event.target.value)}>
-        <option value="">Not declared</option>
-        {regionsWith(value === "" ? [] : [value]).map((region) => (
-          <optgroup key={region.id} label={region.name}>
-            {region.countries.map((code) => (
-              <option key={code} value={code}>
-                {countryName(code)}
-              </option>
-            ))}
-          </optgroup>
-        ))}
-      </Select>
+      <Combobox value={value} onChange={choose} options={countryOptions(value)} searchPlaceholder="Search countries" />
     </Field>
   );
+}
+
+function countryOptions(current: string): readonly ComboboxOption[] {
+  const known = regionsWith(current === "" ? [] : [current]).flatMap(({ name, countries }) =>
+    countries.map((code) => ({ value: code, label: countryName(code), group: name })),
+  );
+  return [{ value: "", label: "Not declared" }, ...known];
 }
 
 export function CountryForm({ workspace, node }: { readonly workspace: string; readonly node: NodeDetail }) {

@@ -2,20 +2,22 @@ import { useState } from "react";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
+import { CodeBlock } from "../../ui/code-block.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { useWorkspace } from "../../url-state.ts";
+import { Attestation, NodeLevel } from "./attestation.tsx";
 import { ConnectNode } from "./connect-node.tsx";
 import { ModelMapping } from "./model-mapping.tsx";
-import { type IssuedNode, type NodeDetail, REFETCH_MS, STATES } from "./node.ts";
+import { downloadCommand, type IssuedNode, type NodeDetail, REFETCH_MS, STATES } from "./node.ts";
 import { CountryForm, NodeCountry } from "./node-country.tsx";
+import { NodeModels } from "./node-models.tsx";
 
 type Props = { readonly name: string; readonly isAdmin: boolean; readonly close: () => void };
 
@@ -34,9 +36,10 @@ export function NodeDrawer({ name, isAdmin, close }: Props) {
       ) : (
         <>
           <NodeStatus node={node} />
-          <Models node={node} />
+          <NodeModels workspace={workspace} node={node} isAdmin={isAdmin} />
           <ModelMapping workspace={workspace} node={node} isAdmin={isAdmin} />
           {isAdmin && <CountryForm workspace={workspace} node={node} />}
+          <Attestation workspace={workspace} node={node} isAdmin={isAdmin} />
           {isAdmin && <Actions workspace={workspace} node={node} close={close} />}
           <p className="text-xs text-soft">
             <Link to={at(`requests?provider=node-${name}`)}>View requests</Link>
@@ -56,6 +59,7 @@ function NodeStatus({ node }: { readonly node: NodeDetail }) {
           {node.set_aside.reason}. Next attempt <Time at={node.set_aside.until} as="exact" />. Check the local server.
         </Callout>
       )}
+      {node.agent_update !== null && <AgentUpdate node={node} version={node.agent_update} />}
       <KeyValue
         rows={[
           {
@@ -76,6 +80,7 @@ function NodeStatus({ node }: { readonly node: NodeDetail }) {
             ),
           },
           { name: "Country", value: <NodeCountry country={node.country} /> },
+          { name: "Level", value: <NodeLevel node={node} /> },
           { name: "Model prefix", value: <code className="font-mono text-xs">node/{node.name}/…</code> },
           { name: "IP address", value: node.address ?? <Unknown /> },
           { name: "Gateway instance", value: node.instance === null ? <Unknown /> : node.instance },
@@ -108,51 +113,29 @@ function NodeStatus({ node }: { readonly node: NodeDetail }) {
   );
 }
 
+function AgentUpdate({ node, version }: { readonly node: NodeDetail; readonly version: string }) {
+  return (
+    <Callout tone="warn" title="Agent and gateway have different versions">
+      <div className="grid min-w-0 gap-2">
+        <p>
+          The agent is version {node.agent}, the gateway {version}. Download the agent again on the machine and restart
+          it:
+        </p>
+        <CodeBlock code={downloadCommand()} label="Update agent" />
+        <p>
+          In Docker, restart the container: <code className="font-mono">docker restart inference-node-{node.name}</code>
+        </p>
+      </div>
+    </Callout>
+  );
+}
+
 export function Load({ node }: { readonly node: Pick<NodeDetail, "running" | "capacity"> }) {
   if (node.capacity === null) return <Unknown />;
   return (
     <span className="figures whitespace-nowrap">
       {node.running} of {node.capacity}
     </span>
-  );
-}
-
-type ServedModel = NodeDetail["served"][number];
-
-const COLUMNS: readonly Column<ServedModel>[] = [
-  { id: "model", header: "Model", cell: ({ model }) => <span className="font-mono text-xs break-all">{model}</span> },
-  { id: "surfaces", header: "Surfaces", cell: ({ surfaces }) => surfaces.join(", ") },
-  { id: "context", header: "Context", align: "end", cell: ({ context_tokens }) => <Num value={context_tokens} /> },
-  {
-    id: "mapped",
-    header: "Catalogue model",
-    cell: ({ mapped_to }) =>
-      mapped_to === null ? (
-        <span className="text-faint">None</span>
-      ) : (
-        <span className="font-mono text-xs break-all">{mapped_to}</span>
-      ),
-  },
-];
-
-function Models({ node }: { readonly node: NodeDetail }) {
-  return (
-    <section className="grid gap-3 border-t pt-4">
-      <h3>Models</h3>
-      <Table
-        label="Node models"
-        columns={COLUMNS}
-        rows={node.served}
-        keyOf={({ id }) => id}
-        empty={
-          <p className="px-4 py-3 text-soft">
-            {node.state === "offline"
-              ? "Models are listed when the node is connected."
-              : "The local server has no models. Load a model there; the list updates automatically."}
-          </p>
-        }
-      />
-    </section>
   );
 }
 

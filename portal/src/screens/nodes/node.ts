@@ -16,22 +16,44 @@ export const STATES: Readonly<Record<NodeRow["state"], { readonly label: string;
   offline: { label: "Offline", tone: "neutral" },
 };
 
-const SERVERS = [
-  { id: "ollama", label: "Ollama", upstream: "http://127.0.0.1:11434/v1" },
-  { id: "vllm", label: "vLLM", upstream: "http://127.0.0.1:8000/v1" },
-  { id: "llama.cpp", label: "llama.cpp", upstream: "http://127.0.0.1:8080/v1" },
-  { id: "lm-studio", label: "LM Studio", upstream: "http://127.0.0.1:1234/v1" },
+export const SERVERS = [
+  { value: "http://127.0.0.1:11434/v1", label: "Ollama" },
+  { value: "http://127.0.0.1:8000/v1", label: "vLLM" },
+  { value: "http://127.0.0.1:8080/v1", label: "llama.cpp" },
+  { value: "http://127.0.0.1:1234/v1", label: "LM Studio" },
 ] as const;
 
-/** Connect commands per local server. The token is read from stdin to keep it out of the shell history. */
-export function installSnippets(): readonly Snippet[] {
-  const url = baseUrl().replace(/\/v1$/, "");
-  return SERVERS.map(({ id, label, upstream }) => ({
-    id,
-    label,
-    code: [
-      "read -rs GATEWAY_NODE_TOKEN && export GATEWAY_NODE_TOKEN   # paste the token, then Enter",
-      `bin/gateway node connect --url ${url} --upstream ${upstream}`,
-    ].join("\n"),
-  }));
+const TOKEN_PLACEHOLDER = "nt_svc_…";
+const NODE_IMAGE = "node:22-alpine";
+
+const gatewayUrl = () => baseUrl().replace(/\/v1$/, "");
+
+const agentUrl = () => `${gatewayUrl()}/node/agent.mjs`;
+
+/** Downloads the agent of the gateway's version. */
+export const downloadCommand = () => `curl -fsSLO ${agentUrl()}`;
+
+/** Commands that download and run the agent; the container downloads it at every start, so a restart updates it. */
+export function agentSnippets(
+  upstream: string,
+  { name, token }: { readonly name: string; readonly token: string } = { name: "node", token: TOKEN_PLACEHOLDER },
+): readonly Snippet[] {
+  const options = `--url ${gatewayUrl()} --upstream ${upstream}`;
+  return [
+    {
+      id: "node",
+      label: "Node.js",
+      code: `${downloadCommand()} && \\\n  GATEWAY_NODE_TOKEN=${token} \\\n  node agent.mjs ${options}`,
+    },
+    {
+      id: "docker",
+      label: "Docker",
+      code: [
+        `docker run --detach --name inference-node-${name} --restart unless-stopped --network host`,
+        `-e GATEWAY_NODE_TOKEN=${token} ${NODE_IMAGE}`,
+        // The shell in the container continues a line after &&.
+        `sh -c 'wget -qO /tmp/agent.mjs ${agentUrl()} &&\n    exec node /tmp/agent.mjs ${options}'`,
+      ].join(" \\\n  "),
+    },
+  ];
 }

@@ -3,14 +3,15 @@ import { usePermissions } from "../../api/permissions.ts";
 import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CodeTabs } from "../../ui/code-block.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num, Time } from "../../ui/values.tsx";
 import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { AddNode } from "./add-node.tsx";
-import { installSnippets, type NodeRow, REFETCH_MS, STATES } from "./node.ts";
+import { AgentCommands } from "./agent-commands.tsx";
+import { NodeLevel } from "./attestation.tsx";
+import { type NodeRow, REFETCH_MS, STATES } from "./node.ts";
 import { NodeCountry } from "./node-country.tsx";
 import { Load, NodeDrawer } from "./node-drawer.tsx";
 
@@ -40,9 +41,10 @@ export function Screen() {
       />
       <Table
         label="Nodes"
-        columns={columnsFor(open)}
+        columns={COLUMNS}
         rows={nodes.rows}
         keyOf={({ id }) => id}
+        onOpen={({ name }) => open(name)}
         query={nodes}
         empty={<NoNodes isAdmin={isAdmin} add={add} />}
       />
@@ -57,10 +59,10 @@ function NoNodes({ isAdmin, add }: { readonly isAdmin: boolean; readonly add: ()
     <EmptyState
       icon="server"
       title="No nodes yet"
-      hint="A node runs next to vLLM, Ollama, llama.cpp or LM Studio. It opens the connection itself, so it needs no open port and works behind NAT. Requests served by a node are free."
+      hint="A node runs next to vLLM, Ollama, llama.cpp or LM Studio. Requests served by a node are free."
     >
       <div className="grid w-xl max-w-full gap-4 text-left">
-        <CodeTabs snippets={installSnippets()} label="Local server" />
+        <AgentCommands />
         {isAdmin ? (
           <Button variant="primary" icon="plus" className="justify-self-center" onClick={add}>
             Add node
@@ -73,52 +75,65 @@ function NoNodes({ isAdmin, add }: { readonly isAdmin: boolean; readonly add: ()
   );
 }
 
-function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
-  return [
-    {
-      id: "name",
-      header: "Node",
-      cell: ({ name }) => (
-        <button
-          type="button"
-          onClick={() => open(name)}
-          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline md:whitespace-nowrap"
-        >
-          {name}
-        </button>
+const COLUMNS: readonly Column<NodeRow>[] = [
+  {
+    id: "name",
+    header: "Node",
+    sortValue: ({ name }) => name,
+    className: "md:whitespace-nowrap",
+    cell: ({ name }) => name,
+  },
+  { id: "state", header: "Status", sortValue: ({ state }) => state, cell: (row) => <NodeStatusBadge row={row} /> },
+  {
+    id: "country",
+    header: "Country",
+    sortValue: ({ country }) => country,
+    cell: ({ country }) => <NodeCountry country={country} short />,
+  },
+  { id: "level", header: "Level", sortValue: ({ level }) => level, cell: (node) => <NodeLevel node={node} /> },
+  {
+    id: "models",
+    header: "Models",
+    sortValue: ({ models }) => models.length,
+    className: "md:min-w-52",
+    cell: ({ models }) => <Models ids={models} />,
+  },
+  { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
+  {
+    id: "latency",
+    header: "Round trip",
+    sortValue: ({ latency_ms }) => latency_ms,
+    align: "end",
+    cell: ({ latency_ms }) => <Num value={latency_ms} unit="ms" />,
+  },
+  {
+    id: "version",
+    header: "Agent",
+    sortValue: ({ agent }) => agent,
+    cell: ({ agent, agent_update, server }) => (
+      <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-soft">
+        {[agent, server].filter(Boolean).join(" · ") || "–"}
+        {agent_update !== null && (
+          <Badge tone="warn" title={`The gateway has version ${agent_update}`}>
+            Update agent
+          </Badge>
+        )}
+      </span>
+    ),
+  },
+  {
+    id: "error",
+    header: "Last error",
+    cell: ({ last_error }) =>
+      last_error === null ? (
+        <span className="text-faint">None</span>
+      ) : (
+        <span className="line-clamp-2 text-xs text-soft" title={last_error.message}>
+          {last_error.message}, <Time at={last_error.at} />
+        </span>
       ),
-    },
-    { id: "state", header: "Status", cell: (row) => <NodeStatusBadge row={row} /> },
-    { id: "country", header: "Country", cell: ({ country }) => <NodeCountry country={country} short /> },
-    { id: "models", header: "Models", className: "md:min-w-52", cell: ({ models }) => <Models ids={models} /> },
-    { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
-    {
-      id: "latency",
-      header: "Round trip",
-      align: "end",
-      cell: ({ latency_ms }) => <Num value={latency_ms} unit="ms" />,
-    },
-    {
-      id: "version",
-      header: "Agent",
-      cell: ({ agent, server }) => (
-        <span className="text-xs text-soft">{[agent, server].filter(Boolean).join(" · ") || "–"}</span>
-      ),
-    },
-    {
-      id: "error",
-      header: "Last error",
-      cell: ({ last_error }) =>
-        last_error === null ? (
-          <span className="text-faint">None</span>
-        ) : (
-          <span className="line-clamp-2 text-xs text-soft" title={last_error.message}>
-            {last_error.message}, <Time at={last_error.at} />
-          </span>
-        ),
-    },
-  ];
-}
+  },
+];
 
 function NodeStatusBadge({ row }: { readonly row: NodeRow }) {
   const { label, tone } = STATES[row.state];

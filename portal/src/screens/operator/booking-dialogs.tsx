@@ -107,7 +107,14 @@ function Reason({
   );
 }
 
-function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props) {
+type CreditProps = {
+  readonly workspace: Pick<WorkspaceSummary, "slug" | "name" | "currency" | "balance">;
+  readonly onClose: () => void;
+  readonly children?: ReactNode;
+};
+
+/** Books a payment that the operator received outside the gateway. */
+export function Credit({ workspace: { slug, name, currency, balance }, onClose, children }: CreditProps) {
   const { amount, text, field } = useAmount(currency);
   const [note, setNote] = useState("");
   const reference = useReference();
@@ -130,6 +137,7 @@ function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props
       <p className="text-soft">Current balance: {moneyText(balance, currency, "balance")}</p>
       <Amount {...field} />
       <Reason label="Note" value={note} onChange={setNote} required={false} />
+      {children}
     </BookingForm>
   );
 }

@@ -20,6 +20,7 @@ const COLUMNS: readonly Column<Setting>[] = [
   {
     id: "name",
     header: "Setting",
+    sortValue: (row) => row.name,
     phone: "title",
     className: "md:w-2/5",
     cell: (row) => (
@@ -36,6 +37,7 @@ const COLUMNS: readonly Column<Setting>[] = [
   {
     id: "source",
     header: "Source",
+    sortValue: (row) => SOURCES[row.source],
     cell: (row) => (
       <span className="inline-flex flex-wrap items-center justify-end gap-x-2">
         <Badge tone={row.source === "default" ? "neutral" : "accent"}>{SOURCES[row.source]}</Badge>
@@ -71,7 +73,7 @@ export function Screen() {
         about={
           <>
             The settings that the gateway was started with. Settings are environment variables; changes apply after a
-            restart. <ExternalLink href="/docs">View documentation</ExternalLink>
+            restart. <ExternalLink href="/docs/guides/settings">View documentation</ExternalLink>
           </>
         }
         actions={<ApiButton calls={[{ id: "manageListSettings", args: {}, description: "List settings" }]} />}

@@ -94,6 +94,7 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
   {
     id: "name",
     header: "Provider",
+    sortValue: (row) => row.name,
     phone: "title",
     className: "md:min-w-48",
     cell: (row) => (
@@ -106,11 +107,13 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
   {
     id: "state",
     header: "Status",
+    sortValue: (row) => Number(row.connected),
     cell: (row) => <CredentialStatus row={row} />,
   },
   {
     id: "levels",
     header: "Levels",
+    sortValue: (row) => row.levels.toSorted().at(-1),
     phone: "hide",
     cell: (row) => (
       <span className="flex flex-wrap gap-1">
@@ -136,10 +139,17 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
         </span>
       ),
   },
-  { id: "models", header: "Models", align: "end", cell: (row) => <Num value={row.models} /> },
+  {
+    id: "models",
+    header: "Models",
+    sortValue: (row) => row.models,
+    align: "end",
+    cell: (row) => <Num value={row.models} />,
+  },
   {
     id: "endpoints",
     header: "Endpoints",
+    sortValue: (row) => row.endpoints,
     align: "end",
     cell: (row) => (
       <Link to={`/app/operator/health?provider=${row.slug}&show=all`} className="figures">
@@ -242,6 +252,7 @@ export function Screen() {
       </Toolbar>
       <Table
         label="Providers"
+        id="credentials"
         columns={columnsFor(open)}
         rows={rows}
         keyOf={(row) => row.slug}

@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { useManage } from "../../api/hooks.ts";
 import { durationText } from "../../format/time.ts";
 import { ApiButton } from "../../ui/api-button.tsx";
@@ -7,7 +6,7 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { Checkbox, Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Stack, Stat, StatRow, Toolbar } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { type Column, Table, useSortParam } from "../../ui/table.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { useSearchParam, useSearchParams } from "../../url-state.ts";
 import { EndpointDrawer } from "./endpoint-drawer.tsx";
@@ -15,7 +14,6 @@ import { EndpointState } from "./endpoint-state.tsx";
 import type { EndpointRow } from "./rows.ts";
 
 const REFETCH_MS = 5000;
-const PAGE_ROWS = 100;
 
 const VIEWS = [
   { value: "connected", label: "Connected" },
@@ -50,7 +48,7 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
   {
     id: "id",
     header: "Endpoint",
-    sortable: true,
+    sortValue: (row) => row.id,
     className: "max-w-72",
     cell: (row) => (
       <>
@@ -61,61 +59,52 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
       </>
     ),
   },
-  { id: "state", header: "Status", sortable: true, cell: (row) => <EndpointState row={row} /> },
+  { id: "state", header: "Status", sortValue: (row) => row.state, cell: (row) => <EndpointState row={row} /> },
   {
     id: "in_flight",
     header: "In flight",
+    sortValue: (row) => row.in_flight,
     align: "end",
-    sortable: true,
     cell: (row) => <Num value={row.in_flight} />,
   },
-  { id: "served", header: "Served", align: "end", sortable: true, cell: (row) => <Num value={row.served} compact /> },
+  {
+    id: "served",
+    header: "Served",
+    sortValue: (row) => row.served,
+    align: "end",
+    cell: (row) => <Num value={row.served} compact />,
+  },
   {
     id: "failed",
     header: "Failed",
+    sortValue: (row) => row.failed,
     align: "end",
-    sortable: true,
     cell: (row) => <Num value={row.failed} compact className={row.failed > 0 ? "text-bad" : undefined} />,
   },
   {
     id: "first_byte",
+    label: "TTFB",
     header: <span title="Time to first byte of streamed responses, p50 / p95">TTFB p50 / p95</span>,
+    sortValue: (row) => row.first_byte?.p95_ms,
     align: "end",
-    sortable: true,
     cell: (row) => <Percentiles of={row.first_byte} />,
   },
   {
     id: "total",
+    label: "Total",
     header: <span title="Time to complete response, p50 / p95">Total p50 / p95</span>,
+    sortValue: (row) => row.total?.p95_ms,
     align: "end",
-    sortable: true,
     cell: (row) => <Percentiles of={row.total} />,
   },
   {
     id: "times_aside",
     header: "Trips",
+    sortValue: (row) => row.times_aside,
     align: "end",
-    sortable: true,
     cell: (row) => <Num value={row.times_aside} />,
   },
 ];
-
-function sortValueOf(row: EndpointRow, by: string): string | number | null {
-  switch (by) {
-    case "state":
-      return row.state;
-    case "in_flight":
-    case "served":
-    case "failed":
-    case "times_aside":
-      return row[by];
-    case "first_byte":
-    case "total":
-      return row[by]?.p95_ms ?? null;
-    default:
-      return row.id;
-  }
-}
 
 function HealthStats({ rows }: { readonly rows: readonly EndpointRow[] }) {
   const reachable = rows.filter((row) => isShown(row, "connected"));
@@ -148,9 +137,7 @@ function HealthStats({ rows }: { readonly rows: readonly EndpointRow[] }) {
 export function Screen() {
   const search = useSearchParams();
   const [show, setShow] = useSearchParam("show", "connected");
-  const [sort, setSort] = useSearchParam("sort", "id");
   const [live, setLive] = useSearchParam("live", "on");
-  const [shownCount, setShownCount] = useState(PAGE_ROWS);
   const endpoints = useManage("manageListEndpoints", {}, live === "on" ? { refetchMs: REFETCH_MS } : {});
   const all = endpoints.data?.data ?? [];
   const searchText = search.get("q").toLowerCase();
@@ -161,7 +148,6 @@ export function Screen() {
       (provider === "" || row.provider === provider) &&
       (searchText === "" || row.id.toLowerCase().includes(searchText)),
   );
-  const rows = sortRows(matches, sortOf(sort), sortValueOf);
   const providers = [...new Set(all.filter((row) => isShown(row, show)).map((row) => row.provider))].toSorted();
   return (
     <>
@@ -219,16 +205,11 @@ export function Screen() {
           <Table
             label="Endpoints"
             columns={COLUMNS}
-            rows={rows.slice(0, shownCount)}
+            rows={matches}
             keyOf={(row) => row.id}
             linkOf={(row) => `/app/operator/health?${new URLSearchParams({ ...search.all, endpoint: row.id })}`}
-            query={{
-              ...endpoints,
-              hasMore: rows.length > shownCount,
-              loadMore: () => setShownCount(shownCount + PAGE_ROWS),
-            }}
-            sort={sortOf(sort)}
-            onSort={(next) => setSort(sortText(next))}
+            query={endpoints}
+            {...useSortParam("id")}
             empty={<NoEndpoints show={show} clear={() => search.set({ q: null, provider: null, show: null })} />}
           />
         </div>

@@ -1,5 +1,7 @@
+import type { ReactNode } from "react";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -16,6 +18,7 @@ const CHECK_SCREENS: Readonly<Record<string, string>> = {
   endpoints: "/app/operator/health?show=trouble",
   providers: "/app/operator/providers",
   settings: "/app/operator/configuration",
+  "log export": "/app/operator/integrations",
   "exchange rates": "/app/operator/rates",
   proofs: "/app/operator/probes",
   "master key": "/app/operator/master-key",
@@ -43,7 +46,7 @@ export function Screen() {
         <OverviewStats doctor={doctor.data} />
         <Card
           title="Health checks"
-          about="Invariants, store, journal and settings. Recommendations don't affect the status."
+          about="Invariants, store, journal and settings."
           actions={
             <Button size="small" icon="refresh" busy={doctor.isFetching} onClick={() => void doctor.refetch()}>
               Run checks
@@ -70,17 +73,24 @@ export function Screen() {
   );
 }
 
-function CheckRow({ check: { name, ok, detail } }: { readonly check: Check }) {
+const CHECK_BADGES = {
+  ok: { tone: "good", label: "OK" },
+  warning: { tone: "warn", label: "Warning" },
+  failed: { tone: "bad", label: "Failed" },
+} as const;
+
+function CheckRow({ check: { name, status, detail } }: { readonly check: Check }) {
   const screen = CHECK_SCREENS[name];
+  const { tone, label } = CHECK_BADGES[status];
   return (
     <li className="grid gap-x-4 gap-y-1 border-b px-5 py-3 last:border-0 sm:grid-cols-[11rem_minmax(0,1fr)_auto]">
       <p className="flex items-center gap-2 font-medium">
-        <Badge tone={ok ? "good" : "bad"} dot>
-          {ok ? "OK" : "Failed"}
+        <Badge tone={tone} dot>
+          {label}
         </Badge>
-        <span className="min-w-0">{name}</span>
+        <span className="min-w-0 first-letter:uppercase">{name}</span>
       </p>
-      <p className="min-w-0 break-words text-soft">{detail}</p>
+      <p className="min-w-0 break-words text-soft">{withCode(detail)}</p>
       {screen !== undefined && (
         <Link to={screen} aria-label={`Review ${name}`} className="w-fit">
           Review
@@ -90,20 +100,39 @@ function CheckRow({ check: { name, ok, detail } }: { readonly check: Check }) {
   );
 }
 
+/** Commands in a detail are between backticks. */
+function withCode(detail: string): ReactNode {
+  return detail.split("`").map((part, at) =>
+    at % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text never move
+      <code key={at} className="font-mono text-xs text-ink">
+        {part}
+      </code>
+    ),
+  );
+}
+
+/** The headline: failures first, then warnings; green only without either. */
+function healthOf({ checks, warnings }: ApiResponse<"manageDoctor">) {
+  const failed = checks.filter(({ ok }) => !ok).length;
+  const warned = counted(warnings, "warning");
+  if (failed > 0)
+    return { value: "Unhealthy", tone: "bad", note: `${counted(failed, "failed check")}, ${warned}` } as const;
+  if (warnings > 0) return { value: warned, tone: "warn", note: "No failed checks" } as const;
+  return { value: "Healthy", tone: "good", note: "All checks passed" } as const;
+}
+
 function OverviewStats({ doctor }: { readonly doctor: ApiResponse<"manageDoctor"> | undefined }) {
   const endpoints =
     useManage("manageListEndpoints", { query: { used: "true" } }, { refetchMs: REFETCH_MS }).data?.data ?? [];
   const settings = useManage("manageListSettings", {}).data;
   const openCircuits = endpoints.filter(({ state }) => state === "aside").length;
-  const broken = doctor?.checks.filter(({ ok }) => !ok).length ?? 0;
+  const health = doctor === undefined ? undefined : healthOf(doctor);
   return (
     <StatRow>
-      <Stat
-        label="Health"
-        value={doctor === undefined ? "…" : doctor.ok ? "Healthy" : "Unhealthy"}
-        tone={doctor === undefined ? undefined : doctor.ok ? "good" : "bad"}
-        note={broken === 0 ? "All checks passed" : `${broken} ${broken === 1 ? "check" : "checks"} failed`}
-      />
+      <Stat label="Health" value={health?.value ?? "…"} tone={health?.tone} note={health?.note} />
       <Stat
         label="In flight"
         value={<Num value={endpoints.reduce((sum, { in_flight }) => sum + in_flight, 0)} />}

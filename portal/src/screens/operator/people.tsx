@@ -8,7 +8,8 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
-import { Menu, type MenuItem } from "../../ui/menu.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import type { MenuItem } from "../../ui/menu-items.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { pathIn, useSearchParams } from "../../url-state.ts";
@@ -19,6 +20,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "name",
     header: "Person",
+    sortValue: (row) => row.name,
     phone: "title",
     className: "md:max-w-64",
     cell: (row) => (
@@ -39,6 +41,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "workspaces",
     header: "Workspaces",
+    sortValue: (row) => row.workspaces.length,
     className: "md:max-w-72",
     cell: (row) =>
       row.workspaces.length === 0 ? (
@@ -57,6 +60,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "protection",
     header: "Security",
+    sortValue: (row) => Number(row.two_factor) + row.passkeys,
     cell: (row) => {
       if (row.erased) return <span className="text-faint">None</span>;
       const parts = [
@@ -66,8 +70,19 @@ const COLUMNS: readonly Column<Person>[] = [
       return parts.length === 0 ? <Badge tone="warn">Password only</Badge> : <span>{parts.join(", ")}</span>;
     },
   },
-  { id: "seen", header: "Last active", cell: (row) => <Time at={row.last_seen_at} /> },
-  { id: "created", header: "Joined", phone: "hide", cell: (row) => <Time at={row.created_at} as="day" /> },
+  {
+    id: "seen",
+    header: "Last active",
+    sortValue: (row) => row.last_seen_at,
+    cell: (row) => <Time at={row.last_seen_at} />,
+  },
+  {
+    id: "created",
+    header: "Joined",
+    sortValue: (row) => row.created_at,
+    phone: "hide",
+    cell: (row) => <Time at={row.created_at} as="day" />,
+  },
 ];
 
 /**

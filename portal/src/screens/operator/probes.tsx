@@ -158,6 +158,7 @@ function currentColumns({ run, begin }: ProbeRunner): readonly Column<ProofStatu
     {
       id: "endpoint",
       header: "Endpoint",
+      sortValue: (row) => row.model,
       phone: "title",
       className: "md:max-w-72",
       cell: (row) => (
@@ -167,18 +168,25 @@ function currentColumns({ run, begin }: ProbeRunner): readonly Column<ProofStatu
         </>
       ),
     },
-    { id: "surface", header: "Surface", cell: (row) => row.surface },
+    { id: "surface", header: "Surface", sortValue: (row) => row.surface, cell: (row) => row.surface },
     {
       id: "proven",
       header: "Status",
+      sortValue: (row) => Number(row.proven),
       cell: (row) => (
         <Badge tone={row.proven ? "good" : "bad"} dot>
           {!row.proven ? "Not proven" : row.images === false ? "Proven, no images" : "Proven"}
         </Badge>
       ),
     },
-    { id: "at", header: "Proven", cell: (row) => <Time at={row.proven_at} /> },
-    { id: "until", header: "Expires", phone: "hide", cell: (row) => <Time at={row.expires_at} none="–" /> },
+    { id: "at", header: "Proven", sortValue: (row) => row.proven_at, cell: (row) => <Time at={row.proven_at} /> },
+    {
+      id: "until",
+      header: "Expires",
+      sortValue: (row) => row.expires_at,
+      phone: "hide",
+      cell: (row) => <Time at={row.expires_at} none="–" />,
+    },
     {
       id: "last",
       header: "Last result",
@@ -228,18 +236,20 @@ function CurrentProofs({ rows, query, runner }: CurrentProofsProps) {
 }
 
 const HISTORY: readonly Column<Proof>[] = [
-  { id: "at", header: "Time", cell: (row) => <Time at={row.at} /> },
+  { id: "at", header: "Time", sortValue: (row) => row.at, cell: (row) => <Time at={row.at} /> },
   {
     id: "endpoint",
     header: "Endpoint",
+    sortValue: (row) => row.endpoint,
     phone: "title",
     className: "md:max-w-72",
     cell: (row) => <span className="block truncate">{row.endpoint}</span>,
   },
-  { id: "surface", header: "Surface", cell: (row) => row.surface },
+  { id: "surface", header: "Surface", sortValue: (row) => row.surface, cell: (row) => row.surface },
   {
     id: "result",
     header: "Result",
+    sortValue: (row) => row.result,
     cell: (row) => <Badge tone={row.result === "proven" ? "good" : "bad"}>{row.result}</Badge>,
   },
   {
@@ -251,17 +261,19 @@ const HISTORY: readonly Column<Proof>[] = [
   {
     id: "took",
     header: "Duration",
+    sortValue: (row) => row.duration_ms,
     align: "end",
     cell: (row) => <span className="figures">{durationText(row.duration_ms)}</span>,
   },
   {
     id: "tokens",
     header: "Tokens",
+    sortValue: (row) => (row.input_tokens === null ? null : row.input_tokens + (row.output_tokens ?? 0)),
     align: "end",
     phone: "hide",
     cell: (row) => <Num value={row.input_tokens === null ? null : row.input_tokens + (row.output_tokens ?? 0)} />,
   },
-  { id: "cause", header: "Triggered by", phone: "hide", cell: (row) => row.cause },
+  { id: "cause", header: "Triggered by", sortValue: (row) => row.cause, phone: "hide", cell: (row) => row.cause },
 ];
 
 function isSurface(text: string): text is Proof["surface"] {

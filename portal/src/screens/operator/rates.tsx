@@ -20,22 +20,28 @@ type Rate = Row<"manageListRates">;
 type RecordedRate = Row<"manageRateHistory">;
 type RateUpdateResult = ApiResponse<"managePostRates">;
 
+/** All rates are per unit of it. */
+const BASE = "EUR";
+
 const COLUMNS: readonly Column<Rate>[] = [
   {
     id: "currency",
     header: "Currency",
+    sortValue: (row) => row.currency,
     phone: "title",
     cell: (row) => <span className="font-medium">{row.currency}</span>,
   },
   {
     id: "rate",
     header: "Per EUR",
+    sortValue: (row) => Number(row.per_eur),
     align: "end",
     cell: (row) => <span className="figures">{row.per_eur}</span>,
   },
   {
     id: "date",
     header: "Rate date",
+    sortValue: (row) => row.date,
     cell: (row) => (
       <span className="inline-flex items-center gap-2">
         <Time at={row.date} as="day" />
@@ -46,23 +52,41 @@ const COLUMNS: readonly Column<Rate>[] = [
   {
     id: "source",
     header: "Source",
+    sortValue: (row) => row.source,
     className: "md:max-w-80",
     cell: (row) => <span className="break-words">{row.source}</span>,
   },
-  { id: "recorded", header: "Fetched", cell: (row) => <Time at={row.recorded_at} none="From the catalogue" /> },
+  {
+    id: "recorded",
+    header: "Fetched",
+    sortValue: (row) => row.recorded_at,
+    cell: (row) => <Time at={row.recorded_at} none="From the catalogue" />,
+  },
 ];
 
 const HISTORY: readonly Column<RecordedRate>[] = [
-  { id: "recorded", header: "Fetched", cell: (row) => <Time at={row.recorded_at} as="short" /> },
+  {
+    id: "recorded",
+    header: "Fetched",
+    sortValue: (row) => row.recorded_at,
+    cell: (row) => <Time at={row.recorded_at} as="short" />,
+  },
   {
     id: "currency",
     header: "Currency",
+    sortValue: (row) => row.currency,
     phone: "title",
     cell: (row) => <span className="font-medium">{row.currency}</span>,
   },
-  { id: "rate", header: "Per EUR", align: "end", cell: (row) => <span className="figures">{row.per_eur}</span> },
-  { id: "date", header: "Rate date", cell: (row) => <Time at={row.date} as="day" /> },
-  { id: "source", header: "Source", cell: (row) => row.source },
+  {
+    id: "rate",
+    header: "Per EUR",
+    sortValue: (row) => Number(row.per_eur),
+    align: "end",
+    cell: (row) => <span className="figures">{row.per_eur}</span>,
+  },
+  { id: "date", header: "Rate date", sortValue: (row) => row.date, cell: (row) => <Time at={row.date} as="day" /> },
+  { id: "source", header: "Source", sortValue: (row) => row.source, cell: (row) => row.source },
 ];
 
 /** The result of adding or fetching rates. */
@@ -126,7 +150,7 @@ export function Screen() {
                 <Table
                   label="Current exchange rates"
                   columns={COLUMNS}
-                  rows={rates.data?.data ?? []}
+                  rows={(rates.data?.data ?? []).filter(({ currency }) => currency !== BASE)}
                   keyOf={(row) => row.currency}
                   query={rates}
                   empty={<EmptyState icon="chart" title="No rates" hint="Add a rate or set GATEWAY_RATES_URL." />}

@@ -18,12 +18,14 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   {
     id: "name",
     header: "Workspace",
+    sortValue: (row) => row.name,
     className: "md:max-w-64",
     cell: (row) => row.name,
   },
   {
     id: "slug",
     header: "Slug and owners",
+    sortValue: (row) => row.slug,
     className: "md:max-w-48",
     cell: (row) => (
       <span className="grid min-w-0">
@@ -39,6 +41,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   {
     id: "balance",
     header: "Balance",
+    sortValue: (row) => Number(row.balance),
     align: "end",
     cell: (row) => (
       <Money
@@ -52,12 +55,14 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   {
     id: "spent",
     header: "This month",
+    sortValue: (row) => Number(row.spent_this_month),
     align: "end",
     cell: (row) => <Money amount={row.spent_this_month} currency={row.currency} />,
   },
   {
     id: "margin",
     header: "Margin",
+    sortValue: (row) => (row.margin === null ? null : Number(row.margin)),
     align: "end",
     phone: "hide",
     cell: (row) =>
@@ -67,9 +72,20 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
         <span>{percentText(Number(row.margin))}</span>
       ),
   },
-  { id: "members", header: "Members", align: "end", cell: (row) => <Num value={row.members} /> },
-  { id: "keys", header: "Keys", align: "end", cell: (row) => <Num value={row.keys} /> },
-  { id: "last", header: "Last request", cell: (row) => <Time at={row.last_request_at} /> },
+  {
+    id: "members",
+    header: "Members",
+    sortValue: (row) => row.members,
+    align: "end",
+    cell: (row) => <Num value={row.members} />,
+  },
+  { id: "keys", header: "Keys", sortValue: (row) => row.keys, align: "end", cell: (row) => <Num value={row.keys} /> },
+  {
+    id: "last",
+    header: "Last request",
+    sortValue: (row) => row.last_request_at,
+    cell: (row) => <Time at={row.last_request_at} />,
+  },
 ];
 
 function actions(act: (booking: BookingKind, row: WorkspaceSummary) => void): Column<WorkspaceSummary> {

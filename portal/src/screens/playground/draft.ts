@@ -31,6 +31,8 @@ export type Settings = {
   readonly max_tokens: string;
   readonly temperature: string;
   readonly top_p: string;
+  readonly stop: string;
+  readonly seed: string;
   readonly effort: string;
   readonly dimensions: string;
   readonly voice: string;
@@ -39,20 +41,47 @@ export type Settings = {
   readonly language: string;
 };
 
+/** Optional request parameters. */
+export type SettingName = Exclude<keyof Settings, "surface" | "model" | "stream">;
+/** Request parameters as written; empty: not sent. */
+export type Parameters = Readonly<Record<SettingName, string>>;
+
+/** Reads every parameter by its name. */
+export function parametersFrom(get: (name: SettingName) => string): Parameters {
+  return {
+    max_tokens: get("max_tokens"),
+    temperature: get("temperature"),
+    top_p: get("top_p"),
+    stop: get("stop"),
+    seed: get("seed"),
+    effort: get("effort"),
+    dimensions: get("dimensions"),
+    voice: get("voice"),
+    format: get("format"),
+    speed: get("speed"),
+    language: get("language"),
+  };
+}
+
+export const NO_PARAMETERS: Parameters = parametersFrom(() => "");
+
 /** Content of the request; never part of the URL. */
 export type Content = {
   readonly system: string;
-  readonly turns: readonly Turn[];
   readonly prompt: string;
   readonly tools: string;
   readonly schema: string;
-  readonly images: readonly Attachment[];
+  /** Images and PDF files. */
+  readonly attachments: readonly Attachment[];
   readonly instructions: string;
   readonly state: string;
   readonly questions: string;
 };
 
-export type Draft = Settings & Content;
+/** One request to one model; `turns` is the conversation so far. */
+export type Draft = Settings & Content & { readonly turns: readonly Turn[] };
+
+export const isImage = ({ type }: Attachment) => type.startsWith("image/");
 
 const QUESTIONS = `{
   "urgent": { "type": "noul", "instructions": "Does this need a reply today?" },
@@ -66,11 +95,10 @@ const QUESTIONS = `{
 
 export const EMPTY_CONTENT: Content = {
   system: "",
-  turns: [],
   prompt: "",
   tools: "",
   schema: "",
-  images: [],
+  attachments: [],
   instructions: "",
   state: "My October invoice has the wrong address. Could you send a corrected one?",
   questions: QUESTIONS,

@@ -1,19 +1,19 @@
-import { type ChangeEvent, useEffect, useId, useState } from "react";
-import { Button, buttonClass, IconButton } from "../../ui/button.tsx";
+import { useEffect, useId, useState } from "react";
+import { Button } from "../../ui/button.tsx";
 import { Field, Input, type Option, Select, Switch, Textarea } from "../../ui/field.tsx";
-import { type Attachment, type Content, type Draft, isChat, SCHEMA_EXAMPLE, toolExample } from "./draft.ts";
-import type { SettingName } from "./settings.ts";
+import { Attachments } from "./attachments.tsx";
+import { type Content, type Draft, isChat, SCHEMA_EXAMPLE, type SettingName, toolExample } from "./draft.ts";
+import type { Problem } from "./use-playground.ts";
 
 export type FormProps = {
   readonly draft: Draft;
   readonly write: (change: Partial<Content>) => void;
   readonly change: (name: SettingName, value: string) => void;
   readonly setStream: (isOn: boolean) => void;
-  /** The invalid field and its error message. */
-  readonly problem: { readonly at: string; readonly message: string } | undefined;
+  readonly problem: Problem | undefined;
+  /** Whether a selected model supports reasoning effort, or may do so. */
+  readonly hasEffort: boolean;
 };
-
-const IMAGE_BYTES_MAX = 8_000_000;
 
 const fieldError = ({ problem }: FormProps, name: string) => (problem?.at === name ? problem.message : undefined);
 
@@ -37,60 +37,92 @@ export function ChatForm(props: FormProps) {
           placeholder="Enter a prompt. Press Ctrl+Enter to send."
         />
       </Field>
-      <Images {...props} />
-      <Disclosure label="Parameters" isOpen={isAnySet(draft)}>
-        <div className="grid grid-cols-2 gap-3 sm:grid-cols-3">
-          <NumberField {...props} name="max_tokens" label="Max output tokens" placeholder="Default" />
-          <NumberField {...props} name="temperature" label="Temperature" placeholder="Default" />
-          <NumberField {...props} name="top_p" label="Top-p" placeholder="Default" />
-          <ChoiceField {...props} name="effort" label="Reasoning effort" options={EFFORTS} />
-        </div>
-        <Switch label="Stream" hint="Show tokens as they arrive." checked={draft.stream} onChange={props.setStream} />
-      </Disclosure>
-      <Disclosure label="Tools and JSON schema" isOpen={draft.tools !== "" || draft.schema !== ""}>
-        <Field
-          label="Tools"
-          hint="A JSON array in the format of this surface."
-          error={fieldError(props, "tools")}
-          optional
-        >
-          <Textarea
-            mono
-            rows={5}
-            value={draft.tools}
-            onChange={(event) => write({ tools: event.target.value })}
-            spellCheck={false}
-          />
-        </Field>
-        <Field
-          label="Response schema"
-          hint="A JSON Schema that the response must match."
-          error={fieldError(props, "schema")}
-          optional
-        >
-          <Textarea
-            mono
-            rows={5}
-            value={draft.schema}
-            onChange={(event) => write({ schema: event.target.value })}
-            spellCheck={false}
-          />
-        </Field>
-        <div className="flex flex-wrap gap-2">
-          <Button size="small" onClick={() => isChat(draft.surface) && write({ tools: toolExample(draft.surface) })}>
-            Insert example tool
-          </Button>
-          <Button size="small" onClick={() => write({ schema: SCHEMA_EXAMPLE })}>
-            Insert example schema
-          </Button>
-        </div>
-      </Disclosure>
+      <Attachments draft={draft} write={write} />
     </>
   );
 }
 
-function isAnySet({ max_tokens, temperature, top_p, effort, stream }: Draft): boolean {
-  return !stream || [max_tokens, temperature, top_p, effort].some((value) => value !== "");
+/** Parameters, tools and response format of chat surfaces. */
+export function ChatParameters(props: FormProps) {
+  const { draft, hasEffort } = props;
+  const { surface } = draft;
+  return (
+    <>
+      <fieldset className="grid gap-3 rounded-md border px-3 pt-2 pb-3">
+        <legend className="px-1 font-medium text-soft">Parameters</legend>
+        <div className="grid grid-cols-2 gap-3 sm:grid-cols-3">
+          <NumberField {...props} name="temperature" label="Temperature" placeholder="Default" />
+          <NumberField {...props} name="max_tokens" label="Max output tokens" placeholder="Default" />
+          <NumberField {...props} name="top_p" label="Top-p" placeholder="Default" />
+          {surface === "chat" && <NumberField {...props} name="seed" label="Seed" placeholder="None" />}
+          {(hasEffort || draft.effort !== "") && (
+            <ChoiceField {...props} name="effort" label="Reasoning effort" options={EFFORTS} />
+          )}
+        </div>
+        {surface !== "responses" && <StopField {...props} />}
+        <Switch label="Stream" hint="Show tokens as they arrive." checked={draft.stream} onChange={props.setStream} />
+      </fieldset>
+      <ToolsAndSchema {...props} />
+    </>
+  );
+}
+
+function StopField({ draft, change }: FormProps) {
+  return (
+    <Field label="Stop sequences" hint={"One per line. \\n is a newline."} optional>
+      <Textarea
+        mono
+        rows={1}
+        value={draft.stop}
+        onChange={(event) => change("stop", event.target.value)}
+        spellCheck={false}
+      />
+    </Field>
+  );
+}
+
+function ToolsAndSchema(props: FormProps) {
+  const { draft, write } = props;
+  return (
+    <Disclosure label="Tools and JSON schema" isOpen={draft.tools !== "" || draft.schema !== ""}>
+      <Field
+        label="Tools"
+        hint="A JSON array in the format of this surface."
+        error={fieldError(props, "tools")}
+        optional
+      >
+        <Textarea
+          mono
+          rows={5}
+          value={draft.tools}
+          onChange={(event) => write({ tools: event.target.value })}
+          spellCheck={false}
+        />
+      </Field>
+      <Field
+        label="Response schema"
+        hint="A JSON Schema that the response must match."
+        error={fieldError(props, "schema")}
+        optional
+      >
+        <Textarea
+          mono
+          rows={5}
+          value={draft.schema}
+          onChange={(event) => write({ schema: event.target.value })}
+          spellCheck={false}
+        />
+      </Field>
+      <div className="flex flex-wrap gap-2">
+        <Button size="small" onClick={() => isChat(draft.surface) && write({ tools: toolExample(draft.surface) })}>
+          Insert example tool
+        </Button>
+        <Button size="small" onClick={() => write({ schema: SCHEMA_EXAMPLE })}>
+          Insert example schema
+        </Button>
+      </div>
+    </Disclosure>
+  );
 }
 
 const EFFORTS: readonly Option[] = [
@@ -229,7 +261,7 @@ export function DecisionsForm(props: FormProps) {
           spellCheck={false}
         />
       </Field>
-      <Images {...props} />
+      <Attachments draft={draft} write={write} imagesOnly />
     </>
   );
 }
@@ -284,59 +316,4 @@ function Disclosure({
       <div className="mt-3 grid gap-3 pb-1">{children}</div>
     </details>
   );
-}
-
-/** Images are sent as data URLs in the request and not uploaded elsewhere. */
-function Images({ draft, write, problem }: FormProps) {
-  const id = useId();
-  const addFiles = async (event: ChangeEvent<HTMLInputElement>) => {
-    const files = [...(event.target.files ?? [])].filter(({ size }) => size <= IMAGE_BYTES_MAX);
-    event.target.value = "";
-    const images = await Promise.all(files.map(readAttachment));
-    write({ images: [...draft.images, ...images] });
-  };
-  return (
-    <div className="flex flex-wrap items-center gap-2">
-      {draft.images.map((image) => (
-        <span
-          key={image.base64.slice(0, 64) + image.name}
-          className="inline-flex items-center gap-1.5 rounded-md border bg-card py-0.5 pr-0.5 pl-1.5"
-        >
-          <img src={`data:${image.type};base64,${image.base64}`} alt="" className="size-6 rounded-sm object-cover" />
-          <span className="max-w-40 truncate text-xs">{image.name}</span>
-          <IconButton
-            icon="close"
-            label={`Remove ${image.name}`}
-            onClick={() => write({ images: draft.images.filter((one) => one !== image) })}
-            className="size-6!"
-          />
-        </span>
-      ))}
-      <input
-        id={id}
-        type="file"
-        accept="image/png,image/jpeg,image/webp,image/gif"
-        multiple
-        onChange={(event) => void addFiles(event)}
-        className="peer sr-only"
-      />
-      <label
-        htmlFor={id}
-        className={`${buttonClass("plain", "small")} cursor-pointer peer-focus-visible:outline-2 peer-focus-visible:outline-focus`}
-      >
-        Add image
-      </label>
-      {problem?.at === "images" && <span className="text-xs text-bad">{problem.message}</span>}
-    </div>
-  );
-}
-
-function readAttachment(file: File): Promise<Attachment> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () =>
-      resolve({ name: file.name, type: file.type, base64: String(reader.result).replace(/^data:[^,]*,/, "") });
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
 }

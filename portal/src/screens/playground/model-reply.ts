@@ -6,8 +6,11 @@ export type ModelReply = {
   readonly reasoning: string;
   /** Tool calls in order of their index. */
   readonly calls: readonly { readonly name: string; readonly input: string }[];
-  readonly error: string | null;
+  readonly error: ReplyError | null;
 };
+
+/** An error inside a stream that had started. */
+export type ReplyError = { readonly message: string; readonly code: string };
 
 export const EMPTY_REPLY: ModelReply = { text: "", reasoning: "", calls: [], error: null };
 
@@ -30,8 +33,15 @@ const listAt = (value: unknown, ...path: readonly (string | number)[]): readonly
 /** Applies one stream event. */
 export function applyEvent(surface: ChatSurface, reply: ModelReply, event: unknown): ModelReply {
   const errorMessage = textAt(event, "error", "message");
-  if (errorMessage !== "") return { ...reply, error: errorMessage };
+  if (errorMessage !== "") return { ...reply, error: replyError(valueAt(event, "error")) };
   return { chat: applyChatEvent, messages: applyMessagesEvent, responses: applyResponsesEvent }[surface](reply, event);
+}
+
+function replyError(error: unknown): ReplyError {
+  return {
+    message: textAt(error, "message") || "The response ended with an error.",
+    code: textAt(error, "code") || textAt(error, "type") || "stream_failed",
+  };
 }
 
 function withCall(reply: ModelReply, index: number, name: string, input: string): ModelReply {
@@ -79,7 +89,7 @@ function applyResponsesEvent(reply: ModelReply, event: unknown): ModelReply {
     return withCall(reply, reply.calls.length, textAt(event, "item", "name"), "");
   if (type === "response.function_call_arguments.delta")
     return withCall(reply, Math.max(0, reply.calls.length - 1), "", textAt(event, "delta"));
-  if (type === "response.failed") return { ...reply, error: textAt(event, "response", "error", "message") };
+  if (type === "response.failed") return { ...reply, error: replyError(valueAt(event, "response", "error")) };
   return reply;
 }
 

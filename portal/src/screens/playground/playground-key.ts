@@ -1,69 +1,47 @@
-import { useCallback, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import { call } from "../../api/client.ts";
-import { useManage } from "../../api/hooks.ts";
-import { useMe } from "../../api/me.ts";
-import { usePermissions } from "../../api/permissions.ts";
 
 export type Environment = "test" | "live";
-type StoredKey = { readonly key: string; readonly expiresAtMs: number };
+type IssuedKey = { readonly workspace: string; readonly environment: Environment; readonly key: string };
 
-const LIFETIME_MS = 60 * 60_000;
-/** A key that expires within this time is not reused. */
+/** A key that expires within this time is requested again. */
 const EXPIRY_MARGIN_MS = 2 * 60_000;
-/** Per person: another person in the same tab gets their own key. */
-const storageKeyOf = (person: string, workspace: string, environment: Environment) =>
-  `playground-key ${person} ${workspace} ${environment}`;
 
-/** The playground's own key: created on first use, valid for an hour, stored in the tab's session only. */
+/**
+ * The person's playground key: the gateway issues the same one to every tab, for members too. It is kept in memory only and
+ * requested again before it expires.
+ */
 export function usePlaygroundKey(workspace: string, environment: Environment) {
-  const me = useMe().data ?? null;
-  const { role, isAdmin } = usePermissions(workspace);
-  const isMember = role !== undefined && !isAdmin;
-  const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: isMember });
   const [pasted, setPasted] = useState("");
-  const refusal = isMember && policy.data !== undefined ? refusalOf(policy.data) : undefined;
-  const email = isMember ? me?.email : undefined;
-  const name = storageKeyOf(me?.id ?? "", workspace, environment);
+  const issued = useRef<(IssuedKey & { readonly expiresAtMs: number }) | null>(null);
+  /** Columns that start together share one call. */
+  const pending = useRef<{ readonly of: string; readonly key: Promise<string> } | null>(null);
 
   const get = useCallback(async (): Promise<string> => {
     if (pasted !== "") return pasted;
-    const stored = readStoredKey(name);
-    if (stored !== undefined && stored.expiresAtMs - Date.now() > EXPIRY_MARGIN_MS) return stored.key;
-    const expiresAtMs = Date.now() + LIFETIME_MS;
-    const { key } = await call("manageCreateKey", {
-      params: { workspace },
-      body: {
-        name: "Playground",
-        environment,
-        expires_at: new Date(expiresAtMs).toISOString(),
-        ...(email === undefined ? {} : { member: email }),
-      },
+    const known = issued.current;
+    const isCurrent = known?.workspace === workspace && known.environment === environment;
+    if (isCurrent && known.expiresAtMs - Date.now() > EXPIRY_MARGIN_MS) return known.key;
+    const of = `${workspace} ${environment}`;
+    if (pending.current?.of === of) return pending.current.key;
+    const issue = async () => {
+      const { key, expires_at } = await call("manageIssuePlaygroundKey", {
+        params: { workspace },
+        body: { environment },
+      });
+      issued.current = { workspace, environment, key, expiresAtMs: Date.parse(expires_at ?? "") };
+      return key;
+    };
+    const key = issue().finally(() => {
+      pending.current = null;
     });
-    sessionStorage.setItem(name, JSON.stringify({ key, expiresAtMs }));
+    pending.current = { of, key };
     return key;
-  }, [pasted, workspace, environment, email, name]);
+  }, [pasted, workspace, environment]);
 
   /** Discards a rejected key. */
-  const discard = useCallback(() => sessionStorage.removeItem(name), [name]);
-  return { get, discard, pasted, setPasted, refusal: pasted === "" ? refusal : undefined };
-}
-
-/** Why a member can't get a playground key. */
-function refusalOf({ personal_keys, approval }: { readonly personal_keys: boolean; readonly approval: boolean }) {
-  if (!personal_keys)
-    return "Personal keys are off in this workspace, so the playground can't create a key. Ask an admin for a key and enter it here.";
-  if (approval)
-    return "Personal keys need approval in this workspace, so the playground can't create a temporary key. Enter an approved key.";
-  return undefined;
-}
-
-function readStoredKey(name: string): StoredKey | undefined {
-  try {
-    const stored: unknown = JSON.parse(sessionStorage.getItem(name) ?? "null");
-    if (typeof stored !== "object" || stored === null) return undefined;
-    const [key, expiresAtMs] = [Reflect.get(stored, "key"), Reflect.get(stored, "expiresAtMs")];
-    return typeof key === "string" && typeof expiresAtMs === "number" ? { key, expiresAtMs } : undefined;
-  } catch {
-    return undefined;
-  }
+  const discard = useCallback(() => {
+    issued.current = null;
+  }, []);
+  return { get, discard, pasted, setPasted };
 }

@@ -1,4 +1,4 @@
-import { type Attachment, type Draft, isChat, type Turn } from "./draft.ts";
+import { type Attachment, type Draft, isChat, isImage, type Turn } from "./draft.ts";
 
 export type Body = { readonly [name: string]: unknown };
 /** A request ready to send, or a validation error. */
@@ -40,7 +40,11 @@ function bodyOf(draft: Draft, encodeAttachment: EncodeAttachment): Body {
 }
 
 function chat(draft: Draft, encodeAttachment: EncodeAttachment): Body {
-  const parts = draft.images.map((image) => ({ type: "image_url", image_url: { url: encodeAttachment(image) } }));
+  const parts = draft.attachments.map((file) =>
+    isImage(file)
+      ? { type: "image_url", image_url: { url: encodeAttachment(file) } }
+      : { type: "file", file: { filename: file.name, file_data: encodeAttachment(file) } },
+  );
   const content = parts.length === 0 ? draft.prompt : [{ type: "text", text: draft.prompt }, ...parts];
   const system = draft.system === "" ? [] : [{ role: "system", content: draft.system }];
   const schema = parseJsonField("schema", draft.schema);
@@ -48,6 +52,8 @@ function chat(draft: Draft, encodeAttachment: EncodeAttachment): Body {
     model: draft.model,
     messages: [...system, ...conversationOf(draft), { role: "user", content: requirePrompt(draft, content) }],
     ...sampling(draft, "max_tokens"),
+    ...optionalField("stop", stopSequences(draft)),
+    ...optionalField("seed", parseNumberField("seed", draft.seed)),
     ...(draft.effort === "" ? {} : { reasoning_effort: draft.effort }),
     ...optionalField("tools", parseJsonField("tools", draft.tools)),
     ...(schema === undefined
@@ -58,9 +64,10 @@ function chat(draft: Draft, encodeAttachment: EncodeAttachment): Body {
 }
 
 function messages(draft: Draft, encodeAttachment: EncodeAttachment): Body {
-  const parts = draft.images.map((image) => ({
-    type: "image",
-    source: { type: "base64", media_type: image.type, data: encodeAttachment(image).replace(/^data:[^,]*,/, "") },
+  const parts = draft.attachments.map((file) => ({
+    type: isImage(file) ? "image" : "document",
+    source: { type: "base64", media_type: file.type, data: encodeAttachment(file).replace(/^data:[^,]*,/, "") },
+    ...(isImage(file) ? {} : { title: file.name }),
   }));
   const content = parts.length === 0 ? draft.prompt : [...parts, { type: "text", text: draft.prompt }];
   const schema = parseJsonField("schema", draft.schema);
@@ -74,6 +81,7 @@ function messages(draft: Draft, encodeAttachment: EncodeAttachment): Body {
     ...(draft.system === "" ? {} : { system: draft.system }),
     messages: [...conversationOf(draft), { role: "user", content: requirePrompt(draft, content) }],
     ...sampling(draft, "max_tokens"),
+    ...optionalField("stop_sequences", stopSequences(draft)),
     ...optionalField("tools", parseJsonField("tools", draft.tools)),
     ...(Object.keys(output).length === 0 ? {} : { output_config: output }),
     ...(draft.stream ? { stream: true } : {}),
@@ -81,7 +89,11 @@ function messages(draft: Draft, encodeAttachment: EncodeAttachment): Body {
 }
 
 function responses(draft: Draft, encodeAttachment: EncodeAttachment): Body {
-  const parts = draft.images.map((image) => ({ type: "input_image", image_url: encodeAttachment(image) }));
+  const parts = draft.attachments.map((file) =>
+    isImage(file)
+      ? { type: "input_image", image_url: encodeAttachment(file) }
+      : { type: "input_file", filename: file.name, file_data: encodeAttachment(file) },
+  );
   const content = parts.length === 0 ? draft.prompt : [{ type: "input_text", text: draft.prompt }, ...parts];
   const isPlain = draft.turns.length === 0 && parts.length === 0;
   const schema = parseJsonField("schema", draft.schema);
@@ -127,7 +139,7 @@ function decisions(draft: Draft, encodeAttachment: EncodeAttachment): Body {
   if (draft.state.trim() === "") throw new ValidationError("state", "Enter the state that the questions refer to.");
   const questions = parseJsonField("questions", draft.questions);
   if (questions === undefined) throw new ValidationError("questions", "Enter at least one question.");
-  const images = draft.images.map(encodeAttachment);
+  const images = draft.attachments.filter(isImage).map(encodeAttachment);
   const state: unknown = draft.state.trim().startsWith("{") ? parseJsonField("state", draft.state) : draft.state;
   return { model: draft.model, state, questions, ...(images.length === 0 ? {} : { images }) };
 }
@@ -161,6 +173,13 @@ function sampling(draft: Draft, limit: "max_tokens" | "max_output_tokens"): Body
   };
 }
 
+/** One per line; `\\n` and `\\t` stand for a newline and a tab. */
+function stopSequences({ stop }: Draft): readonly string[] | undefined {
+  const sequences = stop.split("\n").filter((line) => line !== "");
+  if (sequences.length === 0) return undefined;
+  return sequences.map((line) => line.replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
+}
+
 function optionalField(name: string, value: unknown): Body {
   return value === undefined ? {} : { [name]: value };
 }
@@ -172,6 +191,10 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   state: "State",
   max_tokens: "Max output tokens",
   top_p: "Top-p",
+  temperature: "Temperature",
+  seed: "Seed",
+  dimensions: "Dimensions",
+  speed: "Speed",
 };
 
 function parseJsonField(name: string, text: string): unknown {

@@ -13,15 +13,7 @@ import type { PlaygroundRun } from "./run.ts";
 import { Vectors } from "./vectors.tsx";
 
 /** The model's response, rendered by surface. */
-export function ResponseView({
-  draft,
-  run,
-  prompt,
-}: {
-  readonly draft: Draft;
-  readonly run: PlaygroundRun;
-  readonly prompt: string;
-}) {
+export function ResponseView({ draft, run }: { readonly draft: Draft; readonly run: PlaygroundRun }) {
   const isEmpty = run.state === "idle" && draft.turns.length === 0;
   return (
     <div className="grid min-w-0 content-start gap-4">
@@ -32,29 +24,17 @@ export function ResponseView({
           hint="Enter a prompt and send it. Requests are real: they are routed, logged and charged."
         />
       )}
-      {isChat(draft.surface) ? (
-        <Conversation draft={draft} run={run} prompt={prompt} />
-      ) : (
-        <NonChatResponse draft={draft} run={run} />
-      )}
+      {isChat(draft.surface) ? <Conversation draft={draft} run={run} /> : <NonChatResponse draft={draft} run={run} />}
       {run.state === "stopped" && <Badge tone="warn">Stopped</Badge>}
       <ErrorNote error={run.error} />
     </div>
   );
 }
 
-function Conversation({
-  draft,
-  run,
-  prompt,
-}: {
-  readonly draft: Draft;
-  readonly run: PlaygroundRun;
-  readonly prompt: string;
-}) {
-  const { reply, state } = run;
+function Conversation({ draft, run }: { readonly draft: Draft; readonly run: PlaygroundRun }) {
+  const { reply, state, sent } = run;
   const isInConversation = draft.turns.at(-1)?.text === reply.text && reply.text !== "";
-  const pendingTurns: Turn[] = state === "idle" || isInConversation ? [] : [{ role: "user", text: prompt }];
+  const pendingTurns: Turn[] = state === "idle" || isInConversation ? [] : [{ role: "user", text: sent?.prompt ?? "" }];
   return (
     <div className="grid gap-4" role="log" aria-label="Conversation" aria-busy={state === "running"}>
       {[...draft.turns, ...pendingTurns].map((turn, index) => (

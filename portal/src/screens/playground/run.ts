@@ -18,6 +18,8 @@ export type CostRecord = {
 };
 
 export type PlaygroundRun = {
+  /** The request as sent; null before the first one. */
+  readonly sent: Draft | null;
   readonly state: "idle" | "running" | "done" | "stopped";
   readonly reply: ModelReply;
   /** The body of a response that is not a chat reply. */
@@ -32,7 +34,8 @@ export type PlaygroundRun = {
   readonly error: ApiError | null;
 };
 
-const IDLE_RUN: PlaygroundRun = {
+export const IDLE_RUN: PlaygroundRun = {
+  sent: null,
   state: "idle",
   reply: EMPTY_REPLY,
   body: null,
@@ -63,24 +66,38 @@ const COST_WAIT_MS = 400;
 type Keys = { readonly get: () => Promise<string>; readonly discard: () => void };
 type Update = (change: (run: PlaygroundRun) => PlaygroundRun) => void;
 
-/** Sends one draft at a time and updates the state while the response streams. */
-export function useRun(keys: Keys) {
-  const [run, setRun] = useState<PlaygroundRun>(IDLE_RUN);
-  const abort = useRef<AbortController | null>(null);
-  const stop = useCallback(() => abort.current?.abort(), []);
-  const reset = useCallback(() => setRun(IDLE_RUN), []);
+/** Sends one draft per column, independently of the others, and updates its run while the response streams. */
+export function useRuns(keys: Keys) {
+  const [runs, setRuns] = useState<readonly PlaygroundRun[]>([]);
+  const controllers = useRef<(AbortController | undefined)[]>([]);
+  const stop = useCallback(() => {
+    for (const controller of controllers.current) controller?.abort();
+  }, []);
+  /** Aborts all runs; updates that arrive later are ignored. */
+  const reset = useCallback(() => {
+    stop();
+    controllers.current = [];
+    setRuns([]);
+  }, [stop]);
+  /** Removes a column; the runs behind it move up. */
+  const remove = useCallback((column: number) => {
+    controllers.current[column]?.abort();
+    controllers.current = controllers.current.toSpliced(column, 1);
+    setRuns((before) => before.toSpliced(column, 1));
+  }, []);
   const start = useCallback(
-    async (draft: Draft, file: File | null): Promise<PlaygroundRun> => {
-      abort.current?.abort();
+    async (column: number, draft: Draft, file: File | null): Promise<PlaygroundRun> => {
+      controllers.current[column]?.abort();
       const controller = new AbortController();
-      abort.current = controller;
-      let now: PlaygroundRun = { ...IDLE_RUN, state: "running" };
+      controllers.current[column] = controller;
+      let now: PlaygroundRun = { ...IDLE_RUN, state: "running", sent: draft };
       const update: Update = (change) => {
         now = change(now);
-        // A run that was replaced must not overwrite the state of the newer one.
-        if (abort.current === controller) setRun(now);
+        // Columns move when one is removed; a run that was replaced has none.
+        const at = controllers.current.indexOf(controller);
+        if (at !== -1) setRuns((before) => withRun(before, at, now));
       };
-      setRun(now);
+      update((last) => last);
       const startedMs = performance.now();
       let key = "";
       try {
@@ -105,7 +122,14 @@ export function useRun(keys: Keys) {
     },
     [keys.get, keys.discard],
   );
-  return { run, start, stop, reset };
+  return { runs, start, stop, reset, remove };
+}
+
+function withRun(runs: readonly PlaygroundRun[], column: number, run: PlaygroundRun): readonly PlaygroundRun[] {
+  const next = [...runs];
+  while (next.length <= column) next.push(IDLE_RUN);
+  next[column] = run;
+  return next;
 }
 
 type SendOptions = {
@@ -175,8 +199,9 @@ async function readStream(response: Response, draft: Draft, update: Update): Pro
   }
   update((last) => {
     if (last.reply.error === null) return last;
-    const failure = { status: 200, code: "stream_failed", message: last.reply.error };
-    return { ...last, error: new ApiError({ ...failure, requestId: last.routing?.["x-svc-request-id"] ?? null }) };
+    const { code, message } = last.reply.error;
+    const requestId = last.routing?.["x-svc-request-id"] ?? null;
+    return { ...last, error: new ApiError({ status: response.status, code, message, requestId }) };
   });
 }
 

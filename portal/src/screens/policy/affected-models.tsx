@@ -45,7 +45,7 @@ export function AffectedModels({
     <SegmentedControl
       label="Scope"
       options={[
-        { value: "callable", label: "Callable" },
+        { value: "callable", label: "Available" },
         { value: "catalogue", label: "Full catalogue" },
       ]}
       value={scope}
@@ -98,7 +98,7 @@ export function AffectedModels({
 function NoModels({ isFiltered, showCatalogue }: { readonly isFiltered: boolean; readonly showCatalogue: () => void }) {
   if (isFiltered) return <EmptyState icon="filter" title="No models match" hint="Change the filter or the search." />;
   return (
-    <EmptyState icon="cube" title="No callable models" hint="No provider is connected.">
+    <EmptyState icon="cube" title="No available models" hint="No provider is connected.">
       <Button onClick={showCatalogue}>View full catalogue</Button>
     </EmptyState>
   );
@@ -118,7 +118,12 @@ function outcomeOptions(preview: Preview | undefined) {
 const ORDER: Readonly<Record<ModelOutcome, number>> = { lost: 0, gained: 1, stays: 2, out: 3 };
 
 function changedFirst(a: Model, b: Model): number {
-  return ORDER[a.fate] - ORDER[b.fate] || b.requests - a.requests || (a.id < b.id ? -1 : 1);
+  return (
+    ORDER[a.fate] - ORDER[b.fate] ||
+    Number(b.callable) - Number(a.callable) ||
+    b.requests - a.requests ||
+    (a.id < b.id ? -1 : 1)
+  );
 }
 
 function ModelRow({ model }: { readonly model: Model }) {
@@ -132,6 +137,7 @@ function ModelRow({ model }: { readonly model: Model }) {
           <span className={cx("min-w-0 flex-1 truncate", available === 0 && "text-soft")} title={model.id}>
             {model.id}
           </span>
+          {!model.callable && <Badge title="No connected provider serves this model">Connect provider</Badge>}
           {model.requests > 0 && (
             <span className="text-xs text-soft max-sm:hidden">
               <Num value={model.requests} unit={model.requests === 1 ? "request" : "requests"} />

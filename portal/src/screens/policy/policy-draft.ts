@@ -33,6 +33,8 @@ export const RULE_LABELS: Readonly<Record<RuleName, string>> = {
   no_training: "No training",
   blocked_providers: "Blocked providers",
   allowed_models: "Allowed models",
+  own_nodes: "Own nodes",
+  test_keys: "Test keys",
 };
 
 const RULES = Object.keys(RULE_LABELS).filter(isRule);
@@ -70,6 +72,10 @@ function ruleText(policy: Policy, rule: RuleName): string {
     case "zero_data_retention":
     case "no_training":
       return policy[rule] ? "Required" : "Not required";
+    case "own_nodes":
+      return policy.own_nodes === "exempt" ? "Exempt from the floor" : "Subject to the floor";
+    case "test_keys":
+      return policy.test_keys === "simulated" ? "Simulated providers only" : "All providers";
   }
 }
 

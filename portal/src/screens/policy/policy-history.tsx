@@ -55,6 +55,7 @@ function columnsFor(mayChange: boolean, loadVersion: (policy: Policy) => void): 
     {
       id: "version",
       header: "Version",
+      sortValue: ({ version }) => version,
       cell: ({ version, isCurrent }) => (
         <span className="inline-flex items-center gap-2">
           {version}
@@ -62,8 +63,13 @@ function columnsFor(mayChange: boolean, loadVersion: (policy: Policy) => void): 
         </span>
       ),
     },
-    { id: "at", header: "Time", cell: ({ created_at }) => <Time at={created_at} as="short" /> },
-    { id: "by", header: "Author", cell: ({ by }) => by ?? <Unknown /> },
+    {
+      id: "at",
+      header: "Time",
+      sortValue: ({ created_at }) => created_at,
+      cell: ({ created_at }) => <Time at={created_at} as="short" />,
+    },
+    { id: "by", header: "Author", sortValue: ({ by }) => by, cell: ({ by }) => by ?? <Unknown /> },
     {
       id: "what",
       header: "Changes",
@@ -75,12 +81,12 @@ function columnsFor(mayChange: boolean, loadVersion: (policy: Policy) => void): 
         ),
     },
     {
-      id: "use",
+      id: "actions",
       header: <span className="sr-only">Action</span>,
       align: "end",
       cell: ({ policy, isCurrent, version }) =>
         mayChange && !isCurrent ? (
-          <Button size="small" onClick={() => loadVersion(policy)} aria-label={`Load version ${version} into editor`}>
+          <Button size="small" onClick={() => loadVersion(policy)} aria-label={`Load into editor: version ${version}`}>
             Load into editor
           </Button>
         ) : null,

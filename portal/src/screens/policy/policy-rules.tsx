@@ -29,6 +29,12 @@ export function PolicyRules({ draft, setDraft, problems, preview }: Props) {
           onChange={(floor) => put({ floor })}
           counts={preview === undefined ? undefined : levelsIn(preview)}
         />
+        <Checkbox
+          label="Exempt own nodes"
+          hint="Nodes of this workspace may serve below this floor, though never below the floor of a key or router. Responses and the log report their true level."
+          checked={draft.own_nodes === "exempt"}
+          onChange={(isOn) => put({ own_nodes: isOn ? "exempt" : "subject" })}
+        />
       </Card>
       <Card title="Compute countries" about="Where inference may run. Endpoints with unknown countries are excluded.">
         <CountryPicker
@@ -52,6 +58,14 @@ export function PolicyRules({ draft, setDraft, problems, preview }: Props) {
             onChange={(no_training) => put({ no_training })}
           />
         </div>
+      </Card>
+      <Card title="Test keys">
+        <Checkbox
+          label="Simulated providers only"
+          hint="Test keys reach simulated providers only. Otherwise they call the same models at the same price as live keys."
+          checked={draft.test_keys === "simulated"}
+          onChange={(isOn) => put({ test_keys: isOn ? "simulated" : "any" })}
+        />
       </Card>
       <BlockedProviders draft={draft} put={put} />
       <AllowedModels draft={draft} put={put} problem={problems.allowed_models} />

@@ -93,7 +93,7 @@ function ConnectedKey({ own, name }: { readonly own: OwnKey; readonly name: stri
                 ]),
           ]}
         />
-        <TestKey own={own} name={name} />
+        <TestKey own={own} />
       </section>
       <KeyUsageSection own={own} />
       <section className="grid gap-3 border-t pt-4">
@@ -121,7 +121,7 @@ const KINDS: Readonly<Record<OwnKey["kind"], string>> = {
   google: "Google service account",
 };
 
-function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string }) {
+function TestKey({ own }: { readonly own: OwnKey }) {
   const { workspace } = useWorkspace();
   const test = useManageMutation("manageTestOwnKey");
   return (
@@ -138,10 +138,10 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
         <div role="status">
           <Callout
             tone={test.data.ok ? "good" : test.data.result === "refused" ? "bad" : "warn"}
-            title={test.data.ok ? `${name} accepted the key` : `${name} did not accept the key`}
+            title={{ accepted: "Accepted", refused: "Rejected", unclear: "Inconclusive" }[test.data.result]}
           >
             {test.data.detail}.{test.data.result === "refused" && " Replace the key below."}
-            {test.data.result === "unclear" && " The test was inconclusive. Try again later."}
+            {test.data.result === "unclear" && " Try again later."}
           </Callout>
         </div>
       )}

@@ -61,9 +61,11 @@ export function Screen() {
       </Toolbar>
       <Table
         label="Providers"
-        columns={columnsFor(open)}
+        id="provider-keys"
+        columns={COLUMNS}
         rows={rows}
         keyOf={({ provider }) => provider.slug}
+        onOpen={({ provider }) => open(provider.slug)}
         query={{
           isPending: providers.isPending || keys.isPending,
           error: providers.error ?? keys.error,
@@ -92,68 +94,70 @@ function NoRows({ state, showAll }: { readonly state: string; readonly showAll: 
   );
 }
 
-function columnsFor(open: (slug: string) => void): readonly Column<ProviderRow>[] {
-  return [
-    {
-      id: "name",
-      header: "Provider",
-      cell: ({ provider }) => (
-        <button
-          type="button"
-          onClick={() => open(provider.slug)}
-          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline"
-        >
-          {provider.name}
-          <span className="block font-mono text-xs font-normal text-soft">{provider.slug}</span>
-        </button>
-      ),
-    },
-    { id: "state", header: "Connection", cell: (row) => <ConnectionBadge row={row} /> },
-    {
-      id: "key",
-      header: "Your key",
-      cell: ({ own }) =>
-        own === undefined ? (
-          <span className="text-faint">None</span>
-        ) : (
-          <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-            <span className="font-mono text-xs text-soft">••••{own.hint}</span>
-            <KeyStatus result={own.result} openCircuits={own.set_aside.length} />
-            {own.tested_at !== null && (
-              <span className="text-xs text-soft">
-                <Time at={own.tested_at} />
-              </span>
-            )}
-          </span>
-        ),
-    },
-    {
-      id: "levels",
-      header: "Levels",
-      cell: ({ provider }) => (
-        <span className="inline-flex flex-wrap gap-1">
-          {provider.levels.map((level) => (
-            <LevelBadge key={level} level={level} />
-          ))}
+const COLUMNS: readonly Column<ProviderRow>[] = [
+  {
+    id: "name",
+    header: "Provider",
+    sortValue: ({ provider }) => provider.name,
+    cell: ({ provider }) => (
+      <>
+        {provider.name}
+        <span className="block font-mono text-xs font-normal text-soft">{provider.slug}</span>
+      </>
+    ),
+  },
+  { id: "state", header: "Connection", sortValue: ({ state }) => state, cell: (row) => <ConnectionBadge row={row} /> },
+  {
+    id: "key",
+    header: "Your key",
+    cell: ({ own }) =>
+      own === undefined ? (
+        <span className="text-faint">None</span>
+      ) : (
+        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+          <span className="font-mono text-xs text-soft">••••{own.hint}</span>
+          <KeyStatus result={own.result} openCircuits={own.set_aside.length} />
+          {own.tested_at !== null && (
+            <span className="text-xs text-soft">
+              <Time at={own.tested_at} />
+            </span>
+          )}
         </span>
       ),
-    },
-    { id: "models", header: "Models", align: "end", cell: ({ provider }) => provider.models },
-    {
-      id: "open",
-      header: <span className="sr-only">Action</span>,
-      align: "end",
-      phone: "hide",
-      // Decorative: the whole row is the button.
-      cell: ({ own }) => (
-        <span aria-hidden="true" className="inline-flex items-center gap-1 text-accent">
-          {own === undefined ? "Connect" : "Manage"}
-          <Icon name="right" className="size-3.5" />
-        </span>
-      ),
-    },
-  ];
-}
+  },
+  {
+    id: "levels",
+    header: "Levels",
+    sortValue: ({ provider }) => provider.levels.toSorted().at(-1),
+    cell: ({ provider }) => (
+      <span className="inline-flex flex-wrap gap-1">
+        {provider.levels.map((level) => (
+          <LevelBadge key={level} level={level} />
+        ))}
+      </span>
+    ),
+  },
+  {
+    id: "models",
+    header: "Models",
+    sortValue: ({ provider }) => provider.models,
+    align: "end",
+    cell: ({ provider }) => provider.models,
+  },
+  {
+    id: "actions",
+    header: <span className="sr-only">Action</span>,
+    align: "end",
+    phone: "hide",
+    // Decorative: the whole row is the button.
+    cell: ({ own }) => (
+      <span aria-hidden="true" className="inline-flex items-center gap-1 text-accent">
+        {own === undefined ? "Connect" : "Manage"}
+        <Icon name="right" className="size-3.5" />
+      </span>
+    ),
+  },
+];
 
 function ConnectionBadge({ row: { own, state } }: { readonly row: ProviderRow }) {
   if (own !== undefined) {

@@ -1,6 +1,6 @@
 import { percentText } from "../../format/number.ts";
 import { Card, KeyValue } from "../../ui/layout.tsx";
-import { Num, Unknown } from "../../ui/values.tsx";
+import { Money, Num, Unknown } from "../../ui/values.tsx";
 import type { RequestDetail } from "./detail.ts";
 
 type Usage = RequestDetail["usage"];
@@ -60,9 +60,10 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
                   {figure === undefined ? (
                     <Unknown />
                   ) : (
-                    <span className="figures">
-                      {figure} {currency} <span className="text-xs text-soft">per {per}</span>
-                    </span>
+                    <>
+                      <Money amount={figure} currency={currency} as="price" />{" "}
+                      <span className="text-xs text-soft">per {per}</span>
+                    </>
                   )}
                 </td>
               </tr>
@@ -75,7 +76,11 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
               Charge
             </th>
             <td colSpan={2} className="figures py-2 text-right font-semibold">
-              {request.own_key ? "None (your own key)" : `${request.cost ?? "0"} ${request.currency}`}
+              {request.own_key ? (
+                "None (your own key)"
+              ) : (
+                <Money amount={request.cost ?? "0"} currency={request.currency} as="exact" />
+              )}
             </td>
           </tr>
         </tfoot>

@@ -143,7 +143,7 @@ function Scores({ scores, currency }: { readonly scores: Candidate["scores"]; re
   if (scores === null) return <span className="text-xs text-soft">Not scored</span>;
   const { expected_cost_nanos: nanos, expected_latency_ms: ms } = scores;
   const expected = [
-    ...(nanos === undefined ? [] : [moneyText((nanos / NANOS).toFixed(9), currency)]),
+    ...(nanos === undefined ? [] : [moneyText((nanos / NANOS).toFixed(9), currency, "price")]),
     ...(ms === undefined ? [] : [durationText(ms)]),
   ];
   const isScored = PARTS.some(({ name }) => scores[name] !== undefined);
@@ -181,7 +181,7 @@ function EndpointCell({ row }: { readonly row: Candidate }) {
     <span className="grid max-w-80 min-w-0 gap-0.5">
       <UntrustedText text={row.model} />
       <span className="flex min-w-0 items-center gap-1.5 text-xs text-soft">
-        <LevelBadge level={row.level} />
+        <LevelBadge level={row.level} isAttested={row.attested} />
         <UntrustedText text={row.endpoint} mono className="text-xs" />
       </span>
     </span>
@@ -219,6 +219,7 @@ function plannedColumns(decision: Plan, request: RequestDetail): readonly Column
     {
       id: "total",
       header: "Score",
+      sortValue: ({ scores }) => scores?.["total"],
       align: "end",
       cell: ({ scores }) => <ScoreValue share={scores?.["total"]} />,
     },

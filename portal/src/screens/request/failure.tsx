@@ -1,3 +1,4 @@
+import { ErrorCode } from "../../ui/docs-link.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { useWorkspace } from "../../url-state.ts";
@@ -22,6 +23,7 @@ const ERROR_ACTIONS: Readonly<Record<string, ErrorAction>> = {
   zero_data_retention_required: VIEW_POLICY,
   no_training_required: VIEW_POLICY,
   provider_blocked: VIEW_POLICY,
+  simulated_provider_required: VIEW_POLICY,
   model_not_found: { screen: "/app/models", action: "View models" },
   router_not_found: { screen: "routers", action: "View routers" },
 };
@@ -47,7 +49,7 @@ export function Failure({ request }: { readonly request: RequestDetail }) {
       }
     >
       <p>
-        <code className="font-mono text-[0.8125rem]">{error.code}</code>
+        <ErrorCode code={error.code} className="text-[0.8125rem]" />
         {error.next !== null && <span className="ml-2">{stripBackticks(error.next)}</span>}
       </p>
     </Callout>

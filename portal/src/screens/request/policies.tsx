@@ -8,6 +8,7 @@ type Policy = Omit<RequestDetail["policies"][number]["policy"], "floor"> & { rea
 /** Readable requirements of a policy. */
 export function policyRequirements(policy: Policy): string[] {
   const { floor, countries, zero_data_retention, no_training, blocked_providers, allowed_models } = policy;
+  const { own_nodes, test_keys } = policy;
   return [
     ...(floor === null ? [] : [`minimum level ${floor}`]),
     ...(countries === null ? [] : [`countries ${countries.join(", ")}`]),
@@ -15,6 +16,8 @@ export function policyRequirements(policy: Policy): string[] {
     ...(no_training ? ["no training"] : []),
     ...(blocked_providers.length === 0 ? [] : [`blocked providers ${blocked_providers.join(", ")}`]),
     ...(allowed_models === null ? [] : [`models ${allowed_models.join(", ")}`]),
+    ...(own_nodes === "exempt" ? ["own nodes exempt from the floor"] : []),
+    ...(test_keys === "simulated" ? ["test keys reach simulated providers only"] : []),
   ];
 }
 

@@ -72,7 +72,7 @@ function Detail({ request }: { readonly request: RequestDetail }) {
       <StatRow>
         <Stat
           label="Cost"
-          value={request.own_key ? "Your key" : <Money amount={cost} currency={currency} />}
+          value={request.own_key ? "Your key" : <Money amount={cost} currency={currency} as="price" />}
           note={request.own_key ? "Billed by the provider" : `Exactly ${cost ?? "0"} ${currency}`}
         />
         <Stat
@@ -129,6 +129,9 @@ function RequestCard({ request }: { readonly request: RequestDetail }) {
     { name: "App", value: <UntrustedText text={request.app} wrap /> },
     { name: "Environment", value: request.environment },
     { name: "Client request ID", value: <UntrustedText text={request.client_request_id} wrap mono /> },
+    ...(request.omitted.length === 0
+      ? []
+      : [{ name: "Omitted fields", value: <UntrustedText text={request.omitted.join(", ")} wrap mono /> }]),
   ];
   return (
     <Card title="Request">
@@ -143,7 +146,15 @@ function ServedByCard({ request }: { readonly request: RequestDetail }) {
     { name: "Model", value: <UntrustedText text={request.model} wrap mono /> },
     { name: "Provider", value: <UntrustedText text={request.provider} wrap /> },
     { name: "Endpoint", value: <UntrustedText text={request.endpoint} wrap mono /> },
-    { name: "Level", value: request.endpoint === null ? <Unknown /> : <LevelBadge level={request.level} /> },
+    {
+      name: "Level",
+      value:
+        request.endpoint === null ? (
+          <Unknown />
+        ) : (
+          <LevelBadge level={request.level} isAttested={request.level_attested} />
+        ),
+    },
     {
       name: "Country",
       value:

@@ -57,8 +57,12 @@ function RequestCell({ row, isNew }: { readonly row: RequestRow; readonly isNew:
         </time>
         <span aria-hidden="true">·</span>
         <span className="shrink-0">{row.surface}</span>
-        <span aria-hidden="true">·</span>
-        <UntrustedText text={row.app ?? row.key_name ?? row.key_id} />
+        {row.app !== null && (
+          <>
+            <span aria-hidden="true">·</span>
+            <UntrustedText text={row.app} />
+          </>
+        )}
       </span>
     </span>
   );
@@ -67,10 +71,10 @@ function RequestCell({ row, isNew }: { readonly row: RequestRow; readonly isNew:
 function ServedBy({ row }: { readonly row: RequestRow }) {
   if (row.provider === null) return <Unknown />;
   return (
-    <span className="grid min-w-0 justify-items-start gap-0.5 max-md:justify-items-end">
+    <span className="grid min-w-0 justify-items-start gap-0.5 max-md:flex max-md:items-center max-md:gap-1.5">
       <UntrustedText text={row.provider} className="max-w-36" />
       <span className="inline-flex flex-wrap items-center gap-1.5">
-        <LevelBadge level={row.level} />
+        <LevelBadge level={row.level} isAttested={row.level_attested} />
         {row.countries?.slice(0, 3).map((code) => (
           <Country key={code} code={code} short />
         ))}
@@ -114,35 +118,64 @@ export function Milliseconds({ ms }: { readonly ms: number | null }) {
 export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Column<RequestRow>[] {
   return [
     { id: "request", header: "Request", cell: (row) => <RequestCell row={row} isNew={isNew(row)} /> },
-    {
-      id: "status",
-      header: "Status",
-      cell: (row) => (
-        <span
-          className={cx("grid justify-items-start gap-0.5 max-md:justify-items-end", row.error_code && "md:min-w-32")}
-        >
-          <Badge tone={statusTone(row.status, row.error_code)}>{row.status}</Badge>
-          {row.error_code !== null && (
-            <UntrustedText text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56 xl:max-w-52" />
-          )}
-        </span>
-      ),
-    },
+    { id: "status", header: "Status", phone: "line", cell: (row) => <Status row={row} /> },
     // Before the variable-width columns, so that the cost is visible without scrolling.
+    { id: "cost", header: "Cost", align: "end", phone: "line", cell: (row) => <RequestCost row={row} /> },
     {
-      id: "cost",
-      header: "Cost",
-      align: "end",
-      cell: (row) =>
-        row.own_key ? (
-          <span className="text-xs text-soft">Your key</span>
-        ) : (
-          <Money amount={row.cost} currency={row.currency} />
-        ),
+      id: "key",
+      header: "Key",
+      phone: "hide",
+      cell: (row) => <UntrustedText text={row.key_name ?? row.key_id} className="max-w-36" />,
     },
-    { id: "served", header: "Served by", cell: (row) => <ServedBy row={row} /> },
-    { id: "tokens", header: "Tokens (in → out)", align: "end", cell: (row) => <Tokens usage={row.usage} /> },
-    { id: "ttfb", header: "TTFB", align: "end", cell: (row) => <Milliseconds ms={row.ttfb_ms} /> },
-    { id: "total", header: "Total", align: "end", cell: (row) => <Milliseconds ms={row.total_ms} /> },
+    {
+      id: "served",
+      header: "Served by",
+      phone: "line",
+      className: "md:min-w-32",
+      cell: (row) => <ServedBy row={row} />,
+    },
+    {
+      id: "tokens",
+      header: "Tokens (in → out)",
+      align: "end",
+      phone: "hide",
+      cell: (row) => <Tokens usage={row.usage} />,
+    },
+    { id: "ttfb", header: "TTFB", align: "end", phone: "hide", cell: (row) => <Milliseconds ms={row.ttfb_ms} /> },
+    { id: "total", header: "Total", align: "end", phone: "hide", cell: (row) => <Milliseconds ms={row.total_ms} /> },
+    ...EXTRA_COLUMNS.map((column) => ({ ...column, optional: true, phone: "hide" as const })),
   ];
+}
+
+const EXTRA_COLUMNS: readonly Column<RequestRow>[] = [
+  { id: "member", header: "Member", cell: (row) => <UntrustedText text={row.member} className="max-w-44" /> },
+  { id: "environment", header: "Environment", cell: (row) => row.environment },
+  {
+    id: "endpoint",
+    header: "Endpoint",
+    cell: (row) => <UntrustedText text={row.endpoint} mono className="max-w-72 text-xs" />,
+  },
+  { id: "attempts", header: "Attempts", align: "end", cell: (row) => <Num value={row.attempts.length} /> },
+  { id: "id", header: "Request ID", cell: (row) => <UntrustedText text={row.id} mono className="max-w-52 text-xs" /> },
+];
+
+function Status({ row }: { readonly row: RequestRow }) {
+  return (
+    <span
+      className={cx(
+        "grid justify-items-start gap-0.5 max-md:flex max-md:items-center max-md:gap-1.5",
+        row.error_code && "md:min-w-32",
+      )}
+    >
+      <Badge tone={statusTone(row.status, row.error_code)}>{row.status}</Badge>
+      {row.error_code !== null && (
+        <UntrustedText text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56 xl:max-w-52" />
+      )}
+    </span>
+  );
+}
+
+function RequestCost({ row }: { readonly row: RequestRow }) {
+  if (row.own_key) return <span className="text-xs text-soft">Your key</span>;
+  return <Money amount={row.cost} currency={row.currency} as="price" />;
 }

@@ -1,13 +1,17 @@
-import { type SyntheticEvent, useEffect, useId, useState } from "react";
+import { type SyntheticEvent, useEffect, useMemo, useState } from "react";
+import type { Row } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { usePermissions } from "../../api/permissions.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
+import { Combobox, type ComboboxOption } from "../../ui/combobox.tsx";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useNavigateTo, useSearchParams, useWorkspace } from "../../url-state.ts";
 import { keyLabels } from "../keys/key.ts";
 import { ENVIRONMENTS, FILTERS, PERIOD, SURFACES } from "./request-filters.ts";
+import { STATUS_CODES } from "./status-codes.ts";
 
 const PERIODS: readonly Option[] = [
   { value: "", label: "All time" },
@@ -18,13 +22,12 @@ const PERIODS: readonly Option[] = [
   { value: "custom", label: "Custom range" },
 ];
 
-const CODES = [400, 401, 402, 403, 404, 408, 409, 413, 429, 499, 500, 501, 502, 503, 504];
-const STATUSES: readonly Option[] = [
+const STATUSES: readonly ComboboxOption[] = [
   { value: "", label: "All statuses" },
-  { value: "2xx", label: "2xx success" },
-  { value: "4xx", label: "4xx client error" },
-  { value: "5xx", label: "5xx server error" },
-  ...CODES.map((code) => ({ value: String(code), label: String(code) })),
+  { value: "2xx", label: "2xx", description: "Success" },
+  { value: "4xx", label: "4xx", description: "Client error" },
+  { value: "5xx", label: "5xx", description: "Server error" },
+  ...STATUS_CODES.map((code) => ({ value: String(code), label: String(code) })),
 ];
 
 const toOptions = (values: readonly string[], allLabel: string): Option[] => [
@@ -58,41 +61,66 @@ function SelectFilter({
   );
 }
 
-/** A text filter, applied on Enter or blur. */
-function TextFilter({
+/** A searchable filter; a value of the URL that is no option is shown as it is. */
+function PickerFilter({
   name,
   label,
-  choices = [],
+  options,
 }: {
   readonly name: string;
   readonly label: string;
-  readonly choices?: readonly string[];
+  /** Undefined while they load. */
+  readonly options: readonly ComboboxOption[] | undefined;
 }) {
-  const id = useId();
   const { get, set } = useSearchParams();
-  const current = get(name);
+  return (
+    <Field label={label} hideLabel className="w-38 max-sm:w-auto">
+      <Combobox
+        value={get(name)}
+        onChange={(value) => set({ [name]: value })}
+        options={options}
+        placeholder={label}
+        searchPlaceholder={`Search ${label.toLowerCase()}`}
+      />
+    </Field>
+  );
+}
+
+/** The app is free text: callers name it. Applied on Enter or blur. */
+function AppFilter() {
+  const { get, set } = useSearchParams();
+  const current = get("app");
   const [text, setText] = useState(current);
   useEffect(() => setText(current), [current]);
   const apply = () => {
-    if (text.trim() !== current) set({ [name]: text.trim() });
+    if (text.trim() !== current) set({ app: text.trim() });
   };
   return (
-    <Field label={label} hideLabel className="w-38 max-sm:w-auto">
+    <Field label="App" hideLabel className="w-38 max-sm:w-auto">
       <Input
         value={text}
-        placeholder={label}
-        list={id}
+        placeholder="App"
         spellCheck={false}
         onChange={(event) => setText(event.target.value)}
         onBlur={apply}
         onKeyDown={(event) => event.key === "Enter" && apply()}
       />
-      <datalist id={id}>
-        {choices.map((choice) => (
-          <option key={choice} value={choice} />
-        ))}
-      </datalist>
     </Field>
+  );
+}
+
+const MODELS_SINCE_MS = 30 * DAY_MS;
+
+/** The models of the last 30 days' traffic: the whole catalogue would hide them. */
+function useLoggedModels(workspace: string): readonly string[] | undefined {
+  const from = useMemo(() => new Date(Date.now() - MODELS_SINCE_MS).toISOString(), []);
+  const usage = useManage("manageShowUsage", {
+    params: { workspace },
+    query: { by: "day", group: "model", env: "all", from },
+  }).data?.data;
+  return useMemo(
+    () => usage && [...new Set(usage.flatMap(({ name }) => (name === null ? [] : [name])))].toSorted(),
+    [usage],
   );
 }
 
@@ -151,6 +179,13 @@ function FindById() {
   );
 }
 
+function providerOptions(providers: readonly Row<"manageListProviders">[]): readonly ComboboxOption[] {
+  return [
+    { value: "", label: "All providers" },
+    ...providers.map(({ slug, name }) => ({ value: slug, label: slug, description: name === slug ? undefined : name })),
+  ];
+}
+
 /** All filters are in the URL. */
 export function FilterBar() {
   const { workspace } = useWorkspace();
@@ -160,11 +195,12 @@ export function FilterBar() {
   const [isOpen, setIsOpen] = useState(false);
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } });
   const members = useManage("manageListMembers", { params: { workspace } }, { enabled: isAdmin });
-  const providers = useManage("manageListProviders", { query: { workspace } });
+  const providers = useManage("manageListProviders", { query: { workspace } }).data?.data;
+  const models = useLoggedModels(workspace);
   const active = [...FILTERS, ...PERIOD].filter((name) => get(name) !== "");
-  const keyOptions = [
+  const keyOptions = keys.data && [
     { value: "", label: "All keys" },
-    ...[...keyLabels(keys.data?.data ?? [])].map(([value, label]) => ({ value, label })),
+    ...[...keyLabels(keys.data.data)].map(([value, label]) => ({ value, label })),
   ];
   return (
     <search aria-label="Filters" className="mb-4 flex flex-wrap items-end gap-2">
@@ -176,19 +212,22 @@ export function FilterBar() {
         className={cx("contents max-sm:grid max-sm:w-full max-sm:grid-cols-2 max-sm:gap-2", !isOpen && "max-sm:hidden")}
       >
         <Period />
-        <SelectFilter name="status" label="Status" options={STATUSES} />
-        <SelectFilter name="key" label="Key" options={keyOptions} />
-        <TextFilter name="model" label="Model" />
-        <TextFilter name="provider" label="Provider" choices={(providers.data?.data ?? []).map(({ slug }) => slug)} />
-        <TextFilter name="app" label="App" />
+        <PickerFilter name="model" label="Model" options={models && toOptions(models, "All models")} />
+        <PickerFilter name="provider" label="Provider" options={providers && providerOptions(providers)} />
+        <PickerFilter name="status" label="Status" options={STATUSES} />
+        <PickerFilter name="key" label="Key" options={keyOptions} />
+        <AppFilter />
         {isAdmin && (
-          <SelectFilter
+          <PickerFilter
             name="member"
             label="Member"
-            options={toOptions(
-              (members.data?.data ?? []).map(({ email }) => email),
-              "All members",
-            )}
+            options={
+              members.data &&
+              toOptions(
+                members.data.data.map(({ email }) => email),
+                "All members",
+              )
+            }
           />
         )}
         <SelectFilter name="surface" label="Surface" options={toOptions(SURFACES, "All surfaces")} />

@@ -54,6 +54,7 @@ const ROW: RequestRow = {
   model: null,
   provider: null,
   node_id: null,
+  level_attested: false,
   endpoint: null,
   level: null,
   countries: null,

@@ -86,10 +86,16 @@ function StorageUsage({ used, max }: { readonly used: number; readonly max: numb
 function columnsFor(isAdmin: boolean): readonly Column<StoredResponse>[] {
   return [
     { id: "id", header: "Response", cell: (row) => <UntrustedText text={row.id} mono className="max-w-80" /> },
-    { id: "model", header: "Model", cell: (row) => <UntrustedText text={row.model} className="max-w-56" /> },
+    {
+      id: "model",
+      header: "Model",
+      sortValue: (row) => row.model,
+      cell: (row) => <UntrustedText text={row.model} className="max-w-56" />,
+    },
     {
       id: "status",
       header: "Status",
+      sortValue: (row) => row.status,
       cell: (row) => (
         <span className="inline-flex gap-1.5">
           <Badge tone={TONES[row.status] ?? "neutral"}>{row.status.replaceAll("_", " ")}</Badge>
@@ -97,8 +103,18 @@ function columnsFor(isAdmin: boolean): readonly Column<StoredResponse>[] {
         </span>
       ),
     },
-    { id: "created", header: "Stored", cell: (row) => <Time at={row.created_at} /> },
-    { id: "expires", header: "Expires", cell: (row) => <Time at={row.expires_at} /> },
+    {
+      id: "created",
+      header: "Stored",
+      sortValue: (row) => row.created_at,
+      cell: (row) => <Time at={row.created_at} />,
+    },
+    {
+      id: "expires",
+      header: "Expires",
+      sortValue: (row) => row.expires_at,
+      cell: (row) => <Time at={row.expires_at} />,
+    },
     ...(isAdmin
       ? [
           {

@@ -76,7 +76,7 @@ function PlannedEndpoint({
         <p className="flex flex-wrap gap-x-3 text-xs text-soft">
           <span className="min-w-0 truncate font-mono">{candidate.endpoint.split(":").slice(0, 2).join(" ")}</span>
           <span>
-            <Money amount={candidate.expected_cost} currency={explanation.currency} /> expected
+            <Money amount={candidate.expected_cost} currency={explanation.currency} as="price" /> expected
           </span>
           {latencyMs !== undefined && <span>{durationText(latencyMs)}</span>}
           <span>{noteOf(candidate.reason)}</span>

@@ -123,8 +123,8 @@ function TotalsTable({ replay }: { readonly replay: Replay }) {
   const rows: readonly ComparisonRow[] = [
     {
       name: "Cost",
-      before: <Money amount={happened.cost} currency={currency} />,
-      after: <Money amount={replayed.cost} currency={currency} />,
+      before: <Money amount={happened.cost} currency={currency} as="price" />,
+      after: <Money amount={replayed.cost} currency={currency} as="price" />,
       change: <Change before={Number(happened.cost)} after={Number(replayed.cost)} better="less" />,
     },
     {
@@ -149,10 +149,11 @@ type ModelRow = Replay["models"][number];
 
 function Models({ replay }: { readonly replay: Replay }) {
   const columns: readonly Column<ModelRow>[] = [
-    { id: "model", header: "Model", cell: ({ model }) => model },
+    { id: "model", header: "Model", sortValue: ({ model }) => model, cell: ({ model }) => model },
     {
       id: "requests",
       header: "Requests",
+      sortValue: ({ replayed }) => replayed.requests,
       align: "end",
       cell: ({ happened, replayed }) => (
         <FromTo from={<Num value={happened.requests} />} to={<Num value={replayed.requests} />} />
@@ -161,11 +162,12 @@ function Models({ replay }: { readonly replay: Replay }) {
     {
       id: "cost",
       header: "Cost",
+      sortValue: ({ replayed }) => Number(replayed.cost),
       align: "end",
       cell: ({ happened, replayed }) => (
         <FromTo
-          from={<Money amount={happened.cost} currency={replay.currency} />}
-          to={<Money amount={replayed.cost} currency={replay.currency} />}
+          from={<Money amount={happened.cost} currency={replay.currency} as="price" />}
+          to={<Money amount={replayed.cost} currency={replay.currency} as="price" />}
         />
       ),
     },

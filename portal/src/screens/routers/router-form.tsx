@@ -1,7 +1,9 @@
 import type { ReactNode } from "react";
 import { percentText } from "../../format/number.ts";
+import { AvailabilityBadge } from "../../ui/availability-badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { ChoiceList } from "../../ui/choice-list.tsx";
+import { Combobox } from "../../ui/combobox.tsx";
 import { CountryPicker } from "../../ui/country-picker.tsx";
 import { Checkbox, Field, Select, Slider } from "../../ui/field.tsx";
 import { Card, Stack } from "../../ui/layout.tsx";
@@ -149,13 +151,18 @@ function FallbackCard({ draft, changeDraft }: Props) {
           empty="No fallback models."
         />
         <Field label="Add model" hideLabel>
-          <Select
+          <Combobox
             value=""
-            onChange={(event) => changeDraft({ fallback: [...draft.fallback, event.target.value] })}
-            options={[
-              { value: "", label: "Add fallback model", disabled: true },
-              ...choices.map(({ value, label }) => ({ value, label })),
-            ]}
+            onChange={(model) => changeDraft({ fallback: [...draft.fallback, model] })}
+            options={choices}
+            renderOption={({ label, availability }) => (
+              <span className="flex min-w-0 items-center justify-between gap-3">
+                <span className="min-w-0 truncate">{label}</span>
+                {availability !== undefined && <AvailabilityBadge of={availability} />}
+              </span>
+            )}
+            placeholder="Add fallback model"
+            searchPlaceholder="Search models"
           />
         </Field>
       </div>

@@ -74,6 +74,7 @@ function columnsFor(
     {
       id: "version",
       header: "Version",
+      sortValue: ({ version }) => version,
       cell: ({ version }) => (
         <span className="inline-flex items-center gap-2">
           {version}
@@ -81,7 +82,12 @@ function columnsFor(
         </span>
       ),
     },
-    { id: "at", header: "Time", cell: ({ created_at }) => <Time at={created_at} as="short" /> },
+    {
+      id: "at",
+      header: "Time",
+      sortValue: ({ created_at }) => created_at,
+      cell: ({ created_at }) => <Time at={created_at} as="short" />,
+    },
     {
       id: "what",
       header: "Settings",

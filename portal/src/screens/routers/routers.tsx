@@ -69,6 +69,7 @@ const COLUMNS: readonly Column<RouterRow>[] = [
   {
     id: "name",
     header: "Name",
+    sortValue: ({ name }) => name,
     className: "md:min-w-48",
     cell: ({ name, version }) => (
       <span className="inline-flex min-w-0 items-center gap-2">
@@ -81,6 +82,7 @@ const COLUMNS: readonly Column<RouterRow>[] = [
   {
     id: "floor",
     header: "Floor",
+    sortValue: ({ floor }) => floor,
     cell: ({ floor }) =>
       floor === null ? (
         <span className="whitespace-nowrap text-soft">Workspace policy</span>
@@ -91,6 +93,7 @@ const COLUMNS: readonly Column<RouterRow>[] = [
   {
     id: "models",
     header: "Models",
+    sortValue: ({ models }) => models.length,
     cell: ({ models, fallback }) => (
       <span className="text-soft">
         {models.length === 0 ? "All" : models.length}
@@ -98,10 +101,21 @@ const COLUMNS: readonly Column<RouterRow>[] = [
       </span>
     ),
   },
-  { id: "version", header: "Version", align: "end", cell: ({ version }) => version ?? "–" },
-  { id: "changed", header: "Changed", cell: ({ created_at }) => <Time at={created_at} /> },
   {
-    id: "copy",
+    id: "version",
+    header: "Version",
+    sortValue: ({ version }) => version,
+    align: "end",
+    cell: ({ version }) => version ?? "–",
+  },
+  {
+    id: "changed",
+    header: "Changed",
+    sortValue: ({ created_at }) => created_at,
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+  {
+    id: "actions",
     header: <span className="sr-only">Copy</span>,
     align: "end",
     cell: ({ name }) => (

@@ -39,7 +39,7 @@ export function RoutingExplanationView({
           <Card title="Estimate">
             <KeyValue
               rows={[
-                { name: "Cost", value: <Money amount={expected.cost} currency={currency} /> },
+                { name: "Cost", value: <Money amount={expected.cost} currency={currency} as="price" /> },
                 {
                   name: "Latency",
                   value: expected.latency_ms === null ? "Not measured" : durationText(expected.latency_ms),

@@ -5,8 +5,12 @@ import { Callout } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { useDebounced } from "../../ui/use-debounced.ts";
 import { useWorkspace } from "../../url-state.ts";
+import { CandidateChangesNote, useCandidateChanges } from "./candidate-changes-note.tsx";
 import { ExcludedEndpoints, PlannedEndpoints } from "./planned-endpoints.tsx";
 import { type RouterEditing, routerBody } from "./router-spec.ts";
+
+/** Nodes join and leave, and circuits open, while the page is open. */
+const REFETCH_MS = 5_000;
 
 /** A typical short request. */
 const SAMPLE = {
@@ -18,12 +22,16 @@ export function RoutingPreview({ editing }: { readonly editing: RouterEditing })
   const { workspace } = useWorkspace();
   const { slug, draft, spec } = editing;
   const debouncedBody = useDebounced(routerBody(draft, spec));
-  const preview = usePreview("manageExplainRouting", {
-    params: { workspace },
-    body: { model: slug, request: SAMPLE, spec: debouncedBody },
-  });
-  const isUpToDate = !preview.isFetching && JSON.stringify(debouncedBody) === JSON.stringify(routerBody(draft, spec));
+  const preview = usePreview(
+    "manageExplainRouting",
+    { params: { workspace }, body: { model: slug, request: SAMPLE, spec: debouncedBody } },
+    { refetchMs: REFETCH_MS },
+  );
+  const router = JSON.stringify(debouncedBody);
+  const isOfDraft = !preview.isPlaceholderData && router === JSON.stringify(routerBody(draft, spec));
+  const isUpToDate = isOfDraft && !preview.isPending;
   const explanation = preview.data;
+  const { changes, dismiss } = useCandidateChanges(`${workspace} ${slug}`, router, isOfDraft ? explanation : undefined);
   return (
     <section aria-label="Preview" aria-busy={!isUpToDate} className="min-w-0 rounded-lg border bg-card">
       <header className="border-b px-5 py-3">
@@ -41,6 +49,7 @@ export function RoutingPreview({ editing }: { readonly editing: RouterEditing })
                 {explanation.refusal.message}
               </Callout>
             )}
+            <CandidateChangesNote changes={changes} dismiss={dismiss} />
             <PlannedEndpoints explanation={explanation} max={8} />
             <ExcludedEndpoints explanation={explanation} />
           </>

@@ -13,6 +13,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { useNavigateTo, useWorkspace } from "../../url-state.ts";
+import { IpAllowlistCard } from "./ip-allowlist.tsx";
 import { KeyPolicyCard } from "./key-policy.tsx";
 import { StoredResponses } from "./stored-responses.tsx";
 
@@ -49,6 +50,7 @@ export function Screen() {
           )}
         </Card>
         <KeyPolicyCard workspace={workspace} permissions={permissions} />
+        <IpAllowlistCard workspace={workspace} permissions={permissions} />
         {permissions.isAdmin && <StoredResponses workspace={workspace} />}
         {permissions.role !== undefined && <DangerZone workspace={workspace} permissions={permissions} />}
       </Stack>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { bytesText } from "../../format/number.ts";
+import { spanText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -79,14 +80,4 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
       </Confirm>
     </Card>
   );
-}
-
-const UNITS: Readonly<Record<string, string>> = { s: "second", m: "minute", h: "hour", d: "day" };
-
-/** "30d" as "30 days". */
-function spanText(span: string): string {
-  const [, count = "", unit = ""] = /^(\d+)([smhd])$/.exec(span) ?? [];
-  const unitName = UNITS[unit];
-  if (unitName === undefined) return span;
-  return `${count} ${unitName}${count === "1" ? "" : "s"}`;
 }

@@ -1,16 +1,20 @@
 import { LevelBadge } from "../../ui/badge.tsx";
 import { Country, Money } from "../../ui/values.tsx";
+import { EXAMPLE_REQUEST } from "./example-request.ts";
 
 /** An example of the routing headers of a response. */
 export function Receipt() {
+  const { modelRequested, model, provider, country, level, inputTokens, outputTokens, cost, currency } =
+    EXAMPLE_REQUEST;
   const rows = [
-    { name: "Requested model", value: <span className="font-mono">auto</span> },
-    { name: "Served by", value: "Endpoint in Paris" },
-    { name: "Country", value: <Country code="FR" /> },
-    { name: "Sovereignty", value: <LevelBadge level="L4" /> },
+    { name: "Requested model", value: <span className="font-mono">{modelRequested}</span> },
+    { name: "Model", value: <span className="font-mono text-xs break-all">{model}</span> },
+    { name: "Provider", value: provider },
+    { name: "Country", value: <Country code={country} /> },
+    { name: "Sovereignty", value: <LevelBadge level={level} /> },
     { name: "Retention", value: "None" },
-    { name: "Tokens", value: <span className="figures">412 in, 96 out</span> },
-    { name: "Cost", value: <Money amount="0.000214" currency="EUR" /> },
+    { name: "Tokens", value: <span className="figures">{`${inputTokens} in, ${outputTokens} out`}</span> },
+    { name: "Cost", value: <Money amount={cost} currency={currency} as="price" /> },
   ];
   return (
     <figure className="justify-self-center max-lg:w-full max-lg:max-w-md">

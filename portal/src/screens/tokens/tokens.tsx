@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Callout, PageHeader, Stack } from "../../ui/layout.tsx";
-import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { type Column, Table, useSortParam } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { useSearchParams, useWorkspace } from "../../url-state.ts";
@@ -16,28 +16,12 @@ import { CreateToken } from "./create-token.tsx";
 
 type Token = Row<"manageListTokens">;
 
-function sortValueOf(token: Token, by: string): string | number | null {
-  switch (by) {
-    case "name":
-      return token.name.toLowerCase();
-    case "access":
-      return token.access;
-    case "by":
-      return token.created_by;
-    case "ends":
-      return token.expires_at === null ? null : Date.parse(token.expires_at);
-    default:
-      return Date.parse(token.created_at);
-  }
-}
-
 export function Screen() {
   const { workspace } = useWorkspace();
   const search = useSearchParams();
   const permissions = usePermissions(workspace);
   const [chosen, choose] = useState<Token>();
   const tokens = usePages("manageListTokens", { params: { workspace }, query: { limit: 1000 } });
-  const sort = sortOf(search.get("sort", "-created"));
   return (
     <>
       <TokensHeader workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
@@ -46,11 +30,10 @@ export function Screen() {
         <Table<Token>
           label="Management tokens"
           columns={columnsFor(permissions, choose)}
-          rows={sortRows(tokens.rows, sort, sortValueOf)}
+          rows={tokens.rows}
           keyOf={({ id }) => id}
           query={tokens}
-          sort={sort}
-          onSort={(next) => search.set({ sort: sortText(next) })}
+          {...useSortParam("-created")}
           empty={
             <EmptyState
               icon="token"
@@ -114,25 +97,35 @@ function columnsFor(permissions: Permissions, choose: (token: Token) => void): C
     {
       id: "name",
       header: "Name",
-      sortable: true,
+      sortValue: ({ name }) => name,
       phone: "title",
       cell: ({ name }) => <span className="font-medium break-words">{name}</span>,
     },
     {
       id: "access",
       header: "Access",
-      sortable: true,
+      sortValue: ({ access }) => access,
       cell: ({ access }) =>
         access === "write" ? <Badge tone="warn">Read and write</Badge> : <Badge tone="info">Read-only</Badge>,
     },
     {
       id: "by",
       header: "Created by",
-      sortable: true,
+      sortValue: ({ created_by }) => created_by,
       cell: ({ created_by }) => <span className="break-all">{created_by}</span>,
     },
-    { id: "created", header: "Created", sortable: true, cell: ({ created_at }) => <Time at={created_at} as="day" /> },
-    { id: "ends", header: "Expires", sortable: true, cell: (token) => <TokenExpiry token={token} /> },
+    {
+      id: "created",
+      header: "Created",
+      sortValue: ({ created_at }) => created_at,
+      cell: ({ created_at }) => <Time at={created_at} as="day" />,
+    },
+    {
+      id: "ends",
+      header: "Expires",
+      sortValue: ({ expires_at }) => expires_at,
+      cell: (token) => <TokenExpiry token={token} />,
+    },
   ];
   if (!permissions.isOwner) return columns;
   return [

@@ -10,6 +10,7 @@ export const RANGES = [
 ] as const;
 
 export const DEFAULT_RANGE = "30d";
+export const DEFAULT_DAYS = 30;
 
 /** API limits per interval. */
 const HOURS_MAX_MS = 31 * DAY_MS;
@@ -30,19 +31,33 @@ export type Period = {
 
 type PeriodParams = { readonly range: string; readonly by: string; readonly from: string; readonly to: string };
 
-/** Rounded to whole UTC hours or days, so that the same URL gives the same query for a while. */
+/**
+ * Rounded to whole UTC hours or days, so that the same URL gives the same query for a while. A preset of days has exactly that
+ * many UTC days, the current one included.
+ */
 export function periodOf({ range, by, from, to }: PeriodParams, nowMs: number): Period {
   const preset = RANGES.find(({ value }) => value === range) ?? RANGES[2];
   const endMs = Math.ceil((nowMs + 1) / HOUR_MS) * HOUR_MS;
   const custom = preset.value === "custom" ? customRange(from, to, endMs) : undefined;
   const toMs = custom?.toMs ?? endMs;
-  const requestedMs = custom?.fromMs ?? endMs - preset.lengthMs;
+  const requestedMs = custom?.fromMs ?? startOf(preset, by, endMs);
   const rawMs = Math.max(requestedMs, toMs - DAYS_MAX * DAY_MS);
   const mayBeHourly = toMs - rawMs <= HOURS_MAX_MS;
   const step: Interval = mayBeHourly && (by === "hour" || (by === "" && preset.by === "hour")) ? "hour" : "day";
   const stepMs = step === "hour" ? HOUR_MS : DAY_MS;
   const fromMs = Math.floor(rawMs / stepMs) * stepMs;
   return { range: preset.value, by: step, fromMs, toMs, mayBeHourly, isTruncated: rawMs > requestedMs };
+}
+
+/** Whole days are counted from the start of the current day, hours back from the end of the current hour. */
+function startOf(preset: (typeof RANGES)[number], by: string, endMs: number): number {
+  const startMs = endMs - preset.lengthMs;
+  return preset.by === "day" || by === "day" ? Math.ceil(startMs / DAY_MS) * DAY_MS : startMs;
+}
+
+/** The default period of Home and Usage. */
+export function defaultPeriod(nowMs: number): Period {
+  return periodOf({ range: DEFAULT_RANGE, by: "", from: "", to: "" }, nowMs);
 }
 
 const dayMs = (text: string) => (/^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN);

@@ -1,11 +1,10 @@
 import { percentText } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Link } from "../../ui/link.tsx";
-import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { type Column, Table, useSortParam } from "../../ui/table.tsx";
 import { Money, Num, Unknown } from "../../ui/values.tsx";
-import { useSearchParam } from "../../url-state.ts";
 import type { UsageQuery } from "./usage-query.ts";
-import { type Metric, metricValue, type Total } from "./usage-sums.ts";
+import { cacheShare, type Distributions, metricValue, type Total } from "./usage-sums.ts";
 
 type Props = {
   readonly query: UsageQuery;
@@ -22,73 +21,61 @@ type Props = {
 /** Totals per group; checkboxes select the groups in the chart. */
 export function TotalsTable(props: Props) {
   const { query, totals, isPending } = props;
-  const [sortParam, setSortParam] = useSearchParam("sort", `-${query.metric}`);
-  const sort = sortOf(sortParam);
-  const rows = sortRows(totals, sort, (row, by) =>
-    by === "label" ? row.label : by === "share" ? metricValue(row, query.metric) : metricValue(row, metricOf(by)),
-  );
   return (
     <Table
       label="Totals"
       columns={columnsOf(props)}
-      rows={rows}
+      rows={totals}
       keyOf={({ id }) => id}
       query={{ isPending }}
-      sort={sort}
-      onSort={(next) => setSortParam(sortText(next))}
+      {...useSortParam(`-${query.metric}`)}
       empty={null}
     />
   );
 }
 
-const SORTABLE_METRICS: readonly Metric[] = [
-  "cost",
-  "requests",
-  "errors",
-  "input_tokens",
-  "output_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-  "latency",
-  "first_byte",
-];
-const metricOf = (by: string): Metric => SORTABLE_METRICS.find((one) => one === by) ?? "cost";
+type CountMetric = "requests" | "errors" | "input_tokens" | "output_tokens" | "reasoning_tokens";
 
 function columnsOf({ query, total, currency, onSelect, requestsOf }: Props): Column<Total>[] {
-  const timed = (id: "latency" | "first_byte", header: string): Column<Total> => ({
-    id,
-    header,
-    align: "end",
-    sortable: true,
-    phone: "hide",
-    cell: (row) => <Duration ms={metricValue(row, id)} />,
-  });
-  const counted = (
-    id: Exclude<Metric, "cost" | "latency" | "first_byte">,
+  const durations = (
+    id: "latency_p95" | "ttfb_p95",
     header: string,
-    phone?: "hide",
+    field: "latency_ms" | "ttfb_ms",
   ): Column<Total> => ({
     id,
+    header: `${header} p50 / p95 / p99`,
+    align: "end",
+    sortValue: (row) => metricValue(row, id),
+    phone: "hide",
+    cell: (row) => <Percentiles of={row[field]} />,
+  });
+  const counted = (id: CountMetric, header: string, phone?: "hide"): Column<Total> => ({
+    id,
     header,
     align: "end",
-    sortable: true,
+    sortValue: (row) => metricValue(row, id),
     phone,
     cell: (row) => <Num value={row[id]} compact />,
   });
   return [
-    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, query, onSelect, requestsOf }} /> },
+    {
+      id: "label",
+      header: "Name",
+      sortValue: ({ label }) => label,
+      cell: (row) => <Name {...{ row, query, onSelect, requestsOf }} />,
+    },
     {
       id: "cost",
       header: "Spend",
       align: "end",
-      sortable: true,
+      sortValue: ({ cost }) => Number(cost),
       cell: (row) => <Money amount={row.cost} currency={currency} />,
     },
     {
       id: "share",
       header: "Share",
       align: "end",
-      sortable: true,
+      sortValue: (row) => metricValue(row, query.metric),
       cell: (row) => (
         <span className="figures">
           {total === null || total === 0 ? "–" : percentText((metricValue(row, query.metric) ?? 0) / total)}
@@ -99,15 +86,40 @@ function columnsOf({ query, total, currency, onSelect, requestsOf }: Props): Col
     counted("errors", "Errors"),
     counted("input_tokens", "Input"),
     counted("output_tokens", "Output"),
-    counted("cached_tokens", "Cached", "hide"),
+    {
+      id: "cache_share",
+      header: "Cached",
+      align: "end",
+      sortValue: cacheShare,
+      phone: "hide",
+      cell: (row) => <Share value={cacheShare(row)} />,
+    },
     counted("reasoning_tokens", "Reasoning", "hide"),
-    timed("latency", "Latency"),
-    timed("first_byte", "TTFB"),
+    durations("latency_p95", "Latency", "latency_ms"),
+    durations("ttfb_p95", "TTFB", "ttfb_ms"),
+    {
+      id: "speed_p50",
+      header: "Tokens/s",
+      align: "end",
+      sortValue: (row) => metricValue(row, "speed_p50"),
+      phone: "hide",
+      cell: (row) => (row.tokens_per_second === null ? <Unknown /> : <Num value={row.tokens_per_second.p50} />),
+    },
   ];
 }
 
-function Duration({ ms }: { readonly ms: number | null }) {
-  return ms === null ? <Unknown /> : <span className="figures whitespace-nowrap">{durationText(ms)}</span>;
+function Share({ value }: { readonly value: number | null }) {
+  return value === null ? <Unknown /> : <span className="figures">{percentText(value)}</span>;
+}
+
+function Percentiles({ of }: { readonly of: Distributions["latency_ms"] }) {
+  if (of === null) return <Unknown />;
+  return (
+    <span className="figures whitespace-nowrap">
+      {durationText(of.p50)} <span className="text-soft">/</span> {durationText(of.p95)}{" "}
+      <span className="text-soft">/</span> {durationText(of.p99)}
+    </span>
+  );
 }
 
 type NameProps = Pick<Props, "query" | "onSelect" | "requestsOf"> & { readonly row: Total };
@@ -127,14 +139,16 @@ function Name({ row, query, onSelect, requestsOf }: NameProps) {
           className="size-6 shrink-0 scale-75"
         />
       )}
-      <span className="min-w-0 truncate font-medium md:max-w-60" title={row.label}>
-        {row.label}
+      <span className="grid min-w-0 justify-items-start">
+        <span className="max-w-full truncate font-medium md:max-w-60 md:min-w-28" title={row.label}>
+          {row.label}
+        </span>
+        {to !== undefined && (
+          <Link to={to} className="text-xs whitespace-nowrap" aria-label={`View requests of ${row.label}`}>
+            View requests
+          </Link>
+        )}
       </span>
-      {to !== undefined && (
-        <Link to={to} className="text-xs" aria-label={`View requests of ${row.label}`}>
-          View requests
-        </Link>
-      )}
     </span>
   );
 }

@@ -4,7 +4,7 @@ import { Toolbar } from "../../ui/layout.tsx";
 import { SegmentedControl } from "../../ui/tabs.tsx";
 import type { SearchChange } from "../../url-state.ts";
 import { DAYS_MAX, DEFAULT_RANGE, dateText, RANGES } from "./period.ts";
-import { GROUPS, NO_GROUP, type UsageQuery } from "./usage-query.ts";
+import { DEFAULT_ENVIRONMENT, GROUPS, NO_GROUP, type UsageQuery } from "./usage-query.ts";
 import { METRICS } from "./usage-sums.ts";
 
 type Props = { readonly query: UsageQuery; readonly set: (change: SearchChange) => void };
@@ -15,9 +15,9 @@ const INTERVALS = [
 ] as const;
 
 const ENVIRONMENTS = [
+  { value: "all", label: "Live and test" },
   { value: "live", label: "Live keys" },
   { value: "test", label: "Test keys" },
-  { value: "all", label: "Live and test" },
 ] as const;
 
 export function UsageFilters({ query, set }: Props) {
@@ -49,7 +49,7 @@ export function UsageFilters({ query, set }: Props) {
       <Field label="Traffic" className="w-36">
         <Select
           value={query.environment}
-          onChange={(event) => set({ env: event.target.value === "live" ? null : event.target.value })}
+          onChange={(event) => set({ env: event.target.value === DEFAULT_ENVIRONMENT ? null : event.target.value })}
           options={ENVIRONMENTS}
         />
       </Field>

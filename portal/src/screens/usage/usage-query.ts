@@ -9,6 +9,8 @@ export const GROUPS = [
   { value: "key", label: "Key" },
   { value: "model", label: "Model" },
   { value: "provider", label: "Provider" },
+  { value: "level", label: "Level" },
+  { value: "country", label: "Country" },
   { value: "member", label: "Member" },
   { value: "app", label: "App" },
 ] as const;
@@ -16,6 +18,8 @@ type Group = (typeof GROUPS)[number]["value"];
 
 const ENVIRONMENTS = ["live", "test", "all"] as const;
 type Environment = (typeof ENVIRONMENTS)[number];
+/** Home shows the same. */
+export const DEFAULT_ENVIRONMENT = "all" satisfies Environment;
 
 export type UsageQuery = {
   readonly metric: Metric;
@@ -35,7 +39,7 @@ export function useUsageQuery() {
   const query: UsageQuery = {
     metric,
     group: search.get("group") === NO_GROUP ? "" : group,
-    environment: ENVIRONMENTS.find((one) => one === search.get("env")) ?? "live",
+    environment: ENVIRONMENTS.find((one) => one === search.get("env")) ?? DEFAULT_ENVIRONMENT,
     chartKind: search.get("draw") === "lines" ? "lines" : "stack",
     selected: parseSelected(search.get("pick")),
     period: periodOf(

@@ -1,4 +1,5 @@
-import type { Row } from "../../api/client.ts";
+import type { ApiResponse, Row } from "../../api/client.ts";
+import { countryName } from "../../format/country.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
 import { counted, numberText } from "../../format/number.ts";
 
@@ -13,8 +14,14 @@ export const METRICS = [
   { id: "output_tokens", label: "Output tokens" },
   { id: "cached_tokens", label: "Cached tokens" },
   { id: "reasoning_tokens", label: "Reasoning tokens" },
-  { id: "latency", label: "Latency" },
-  { id: "first_byte", label: "TTFB" },
+  { id: "cache_share", label: "Cache share" },
+  { id: "latency_p50", label: "Latency p50" },
+  { id: "latency_p95", label: "Latency p95" },
+  { id: "latency_p99", label: "Latency p99" },
+  { id: "ttfb_p50", label: "TTFB p50" },
+  { id: "ttfb_p95", label: "TTFB p95" },
+  { id: "ttfb_p99", label: "TTFB p99" },
+  { id: "speed_p50", label: "Tokens/s p50" },
 ] as const;
 export type Metric = (typeof METRICS)[number]["id"];
 
@@ -25,26 +32,48 @@ const COUNT_FIELDS = [
   "output_tokens",
   "cached_tokens",
   "reasoning_tokens",
-  "timed_requests",
-  "total_ms",
-  "streamed_requests",
-  "first_byte_ms",
 ] as const;
 type Counts = Record<(typeof COUNT_FIELDS)[number], number>;
+export type Distributions = Pick<UsageRow, "latency_ms" | "ttfb_ms" | "tokens_per_second">;
 export type UsageSums = Counts & { readonly cost: string };
+/** Percentiles do not add up: they are of one row, or of the whole period from the response. */
+export type UsageFigures = UsageSums & Distributions;
 
-/** Averages have no total and no share. */
-export function isAverage(metric: Metric): boolean {
-  return metric === "latency" || metric === "first_byte";
+const NO_DISTRIBUTIONS: Distributions = { latency_ms: null, ttfb_ms: null, tokens_per_second: null };
+
+const PERCENTILE_METRICS = {
+  latency_p50: ["latency_ms", "p50"],
+  latency_p95: ["latency_ms", "p95"],
+  latency_p99: ["latency_ms", "p99"],
+  ttfb_p50: ["ttfb_ms", "p50"],
+  ttfb_p95: ["ttfb_ms", "p95"],
+  ttfb_p99: ["ttfb_ms", "p99"],
+  speed_p50: ["tokens_per_second", "p50"],
+} as const satisfies Partial<Record<Metric, readonly [keyof Distributions, "p50" | "p95" | "p99"]>>;
+type PercentileMetric = keyof typeof PERCENTILE_METRICS;
+
+const isPercentile = (metric: Metric): metric is PercentileMetric => metric in PERCENTILE_METRICS;
+
+/** Percentiles and ratios have no total and no share. */
+export function isAdditive(metric: Metric): boolean {
+  return !isPercentile(metric) && metric !== "cache_share";
+}
+
+export type MetricUnit = "money" | "count" | "share" | "duration" | "rate";
+
+export function unitOf(metric: Metric): MetricUnit {
+  if (metric === "cost") return "money";
+  if (metric === "cache_share") return "share";
+  if (metric === "speed_p50") return "rate";
+  return isPercentile(metric) ? "duration" : "count";
 }
 
 /** Totals of one group over the period. An empty `id` means unknown. */
-export type Total = UsageSums & { readonly id: string; readonly label: string };
+export type Total = UsageFigures & { readonly id: string; readonly label: string };
 
 export function sumUsage(rows: readonly UsageSums[]): UsageSums {
   const sums: Counts = {
     ...{ requests: 0, errors: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 },
-    ...{ timed_requests: 0, total_ms: 0, streamed_requests: 0, first_byte_ms: 0 },
   };
   let costNanos = 0n;
   for (const row of rows) {
@@ -55,28 +84,39 @@ export function sumUsage(rows: readonly UsageSums[]): UsageSums {
 }
 
 /** Null: no measurements. */
-export function metricValue(figures: UsageSums, metric: Metric): number | null {
+export function metricValue(figures: UsageFigures, metric: Metric): number | null {
   if (metric === "cost") return Number(figures.cost);
-  if (metric === "latency") return averageOf(figures.total_ms, figures.timed_requests);
-  if (metric === "first_byte") return averageOf(figures.first_byte_ms, figures.streamed_requests);
-  return figures[metric];
+  if (metric === "cache_share") return cacheShare(figures);
+  if (!isPercentile(metric)) return figures[metric];
+  const [distribution, percentile] = PERCENTILE_METRICS[metric];
+  return figures[distribution]?.[percentile] ?? null;
 }
 
-const averageOf = (sum: number, count: number) => (count === 0 ? null : sum / count);
+/** The part of the input that providers read from their prompt caches; null without input. */
+export function cacheShare({ cached_tokens, input_tokens }: Pick<Counts, "cached_tokens" | "input_tokens">) {
+  return input_tokens === 0 ? null : cached_tokens / input_tokens;
+}
 
 const UNNAMED_LABELS: Readonly<Record<string, string>> = {
   key: "No key",
   member: "Workspace keys",
   model: "No model (rejected)",
   provider: "No provider (rejected)",
+  level: "No level (rejected or before it was kept)",
+  country: "Unknown country",
   app: "Unknown app",
 };
 
+type Report = Pick<ApiResponse<"manageShowUsage">, "data" | "group" | "groups" | "total">;
+
 /** Totals per group, largest first. */
-export function totalsOf(rows: readonly UsageRow[], group: string, metric: Metric): Total[] {
-  const byName = Map.groupBy(rows, (row) => row.name ?? "");
+export function totalsOf(report: Report, metric: Metric): Total[] {
+  const group = report.group ?? "";
+  const byName = Map.groupBy(report.data, (row) => row.name ?? "");
+  const distributions = new Map(report.groups.map((one) => [one.name ?? "", one]));
   const totals = [...byName].map(([id, shown]) => ({
     ...sumUsage(shown),
+    ...distributionsOf(group === "" ? report.total : distributions.get(id)),
     id,
     label: labelOf(id, shown[0]?.label, group),
   }));
@@ -89,9 +129,14 @@ export function totalsOf(rows: readonly UsageRow[], group: string, metric: Metri
     );
 }
 
+function distributionsOf({ latency_ms, ttfb_ms, tokens_per_second }: Distributions = NO_DISTRIBUTIONS): Distributions {
+  return { latency_ms, ttfb_ms, tokens_per_second };
+}
+
 function labelOf(id: string, label: string | null | undefined, group: string): string {
   if (group === "") return "All";
-  return id === "" ? (UNNAMED_LABELS[group] ?? "Unknown") : (label ?? id);
+  if (id === "") return UNNAMED_LABELS[group] ?? "Unknown";
+  return group === "country" ? id.split(",").map(countryName).join(", ") : (label ?? id);
 }
 
 /** Appends the end of the ID to duplicate names. */
@@ -125,8 +170,13 @@ export function seriesOf(rows: readonly UsageRow[], { steps, totals, selected, m
   return series.map(({ id, label }) => ({
     id,
     label,
-    values: steps.map((startMs) => metricValue(sumUsage(bySeriesStep.get(`${startMs} ${id}`) ?? []), metric)),
+    values: steps.map((startMs) => metricValue(figuresOf(bySeriesStep.get(`${startMs} ${id}`) ?? []), metric)),
   }));
+}
+
+/** Combined groups have no percentiles. */
+function figuresOf(rows: readonly UsageRow[]): UsageFigures {
+  return { ...sumUsage(rows), ...distributionsOf(rows.length === 1 ? rows[0] : undefined) };
 }
 
 const ONE_DECIMAL_BELOW = 10;

@@ -4,7 +4,7 @@ import { useManage } from "../../api/hooks.ts";
 import { usePermissions } from "../../api/permissions.ts";
 import { csvText, downloadCsv } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
-import { compactText, percentText } from "../../format/number.ts";
+import { compactText, numberText, percentText } from "../../format/number.ts";
 import { DAY_MS, durationText } from "../../format/time.ts";
 import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -22,7 +22,9 @@ import { TotalsTable } from "./totals-table.tsx";
 import { UsageFilters } from "./usage-filters.tsx";
 import { selectedText, type UsageQuery, useUsageQuery } from "./usage-query.ts";
 import {
-  isAverage,
+  cacheShare,
+  type Distributions,
+  isAdditive,
   METRICS,
   type Metric,
   metricValue,
@@ -32,6 +34,7 @@ import {
   type Total,
   totalsOf,
   type UsageSums,
+  unitOf,
 } from "./usage-sums.ts";
 
 type Report = ApiResponse<"manageShowUsage">;
@@ -113,15 +116,23 @@ function UsageReport({ query, report, set, at }: UsageReportProps) {
   const { metric, group, selected } = query;
   const { currency, data } = report;
   // From the response, not from the URL: the chart stays consistent while a new response loads.
-  const totals = useMemo(() => totalsOf(data, report.group ?? "", metric), [data, report.group, metric]);
+  const totals = useMemo(() => totalsOf(report, metric), [report, metric]);
   const sums = useMemo(() => sumUsage(data), [data]);
   if (data.length === 0) return <NoUsage query={query} set={set} at={at} />;
   const onSelect = (next: readonly string[]) => set({ pick: selectedText(next) });
   const requestsOf = (row: Total) =>
-    group === "" || row.id === "" ? undefined : at(`requests?${new URLSearchParams({ [group]: row.id })}`);
+    !REQUEST_FILTERS.has(group) || row.id === ""
+      ? undefined
+      : at(`requests?${new URLSearchParams({ [group]: row.id })}`);
   return (
     <Stack>
-      <UsageStats sums={sums} currency={currency} days={(Date.parse(report.to) - Date.parse(report.from)) / DAY_MS} />
+      <UsageStats
+        sums={sums}
+        distributions={report.total}
+        currency={currency}
+        days={(Date.parse(report.to) - Date.parse(report.from)) / DAY_MS}
+        traffic={report.environment}
+      />
       <Card
         title={METRICS.find(({ id }) => id === metric)?.label}
         actions={
@@ -131,7 +142,7 @@ function UsageReport({ query, report, set, at }: UsageReportProps) {
                 Show all
               </Button>
             )}
-            {!isAverage(metric) && (
+            {isAdditive(metric) && (
               <SegmentedControl
                 label="Chart type"
                 options={CHART_TYPES}
@@ -147,7 +158,7 @@ function UsageReport({ query, report, set, at }: UsageReportProps) {
       <TotalsTable
         query={query}
         totals={totals}
-        total={isAverage(metric) ? null : metricValue(sums, metric)}
+        total={isAdditive(metric) ? metricValue({ ...sums, ...report.total }, metric) : null}
         currency={currency}
         isPending={false}
         onSelect={onSelect}
@@ -174,7 +185,7 @@ function UsageChart({ query, report, totals }: UsageChartProps) {
   return (
     <Chart
       label={`${METRICS.find(({ id }) => id === metric)?.label ?? ""} by ${report.by}`}
-      kind={chartKind === "lines" || isAverage(metric) ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
+      kind={chartKind === "lines" || !isAdditive(metric) ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
       x={steps}
       series={series}
       format={format}
@@ -185,8 +196,17 @@ function UsageChart({ query, report, totals }: UsageChartProps) {
 }
 
 function formatterFor(metric: Metric, currency: string): (value: number) => string {
-  if (metric === "cost") return (value) => moneyText(String(value), currency);
-  return isAverage(metric) ? durationText : compactText;
+  switch (unitOf(metric)) {
+    case "money":
+      return (value) => moneyText(String(value), currency, "price");
+    case "share":
+      return percentText;
+    case "duration":
+      return durationText;
+    case "rate":
+    case "count":
+      return compactText;
+  }
 }
 
 /** More bars would be thinner than their gaps. */
@@ -195,23 +215,35 @@ const BARS_MAX = 62;
 /** Larger numbers are abbreviated. */
 const ABBREVIATE_FROM = 1_000_000;
 
-type UsageStatsProps = { readonly sums: UsageSums; readonly currency: string; readonly days: number };
+type UsageStatsProps = {
+  readonly sums: UsageSums;
+  readonly distributions: Distributions;
+  readonly currency: string;
+  readonly days: number;
+  readonly traffic: Report["environment"];
+};
 
-function UsageStats({ sums, currency, days }: UsageStatsProps) {
+const TRAFFIC_LABELS = { all: "live and test", live: "live", test: "test" } as const;
+
+function UsageStats({ sums, distributions, currency, days, traffic }: UsageStatsProps) {
   const { requests, errors } = sums;
+  const { latency_ms, ttfb_ms, tokens_per_second } = distributions;
+  const share = cacheShare(sums);
   return (
-    <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
+    <div className="grid grid-cols-2 gap-3 md:grid-cols-4">
       <Stat
         label="Spend"
         value={<Money amount={sums.cost} currency={currency} />}
         note={
-          requests === 0 ? "No requests" : `${moneyText(String(Number(sums.cost) / requests), currency)} per request`
+          requests === 0
+            ? "No requests"
+            : `${moneyText(String(Number(sums.cost) / requests), currency, "price")} per request`
         }
       />
       <Stat
         label="Requests"
         value={<Num value={requests} compact={requests >= ABBREVIATE_FROM} />}
-        note={perDayText(requests, days)}
+        note={`${perDayText(requests, days)}, ${TRAFFIC_LABELS[traffic]}`}
       />
       <Stat
         label="Errors"
@@ -222,23 +254,35 @@ function UsageStats({ sums, currency, days }: UsageStatsProps) {
       <Stat
         label="Input tokens"
         value={<Num value={sums.input_tokens} compact />}
-        note={`${compactText(sums.cached_tokens)} cached`}
+        note={share === null ? "None cached" : `${percentText(share)} cached`}
       />
       <Stat
         label="Output tokens"
         value={<Num value={sums.output_tokens} compact />}
         note={`${compactText(sums.reasoning_tokens)} reasoning`}
       />
+      <Stat label="Latency p50" value={timeText(latency_ms?.p50)} note={tailText(latency_ms)} />
+      <Stat label="TTFB p50" value={timeText(ttfb_ms?.p50)} note={tailText(ttfb_ms)} />
       <Stat
-        label="Mean latency"
-        value={timeText(metricValue(sums, "latency"))}
-        note={`TTFB ${timeText(metricValue(sums, "first_byte"))}`}
+        label="Tokens/s p50"
+        value={tokens_per_second === null ? "–" : numberText(tokens_per_second.p50)}
+        note={coverageText(latency_ms?.requests ?? 0, requests - errors)}
       />
     </div>
   );
 }
 
-const timeText = (ms: number | null) => (ms === null ? "–" : durationText(ms));
+const timeText = (ms: number | undefined) => (ms === undefined ? "–" : durationText(ms));
+
+const tailText = (percentiles: Distributions["latency_ms"]) =>
+  percentiles === null ? "No data" : `p95 ${durationText(percentiles.p95)} · p99 ${durationText(percentiles.p99)}`;
+
+/** Requests from before the upgrade that introduced percentiles have none. */
+const coverageText = (covered: number, successful: number) =>
+  covered >= successful ? "All successful requests" : `${compactText(covered)} of ${compactText(successful)} requests`;
+
+/** Groups that the request list can be filtered by. */
+const REQUEST_FILTERS: ReadonlySet<string> = new Set(["key", "member", "model", "provider", "app"]);
 
 function NoUsage({ query, set, at }: Pick<UsageReportProps, "query" | "set" | "at">) {
   const isLive = query.environment === "live";
@@ -253,7 +297,7 @@ function NoUsage({ query, set, at }: Pick<UsageReportProps, "query" | "set" | "a
             : "Choose a longer period or send a request."
         }
       >
-        {isLive && <Button onClick={() => set({ env: "all" })}>Include test keys</Button>}
+        {isLive && <Button onClick={() => set({ env: null })}>Include test keys</Button>}
         <LinkButton to={at("connect")} variant="primary">
           Send a request
         </LinkButton>
@@ -282,8 +326,23 @@ const COLUMNS = [
   "first_byte_ms",
 ] as const;
 
+const DISTRIBUTION_COLUMNS = ["latency_ms", "ttfb_ms", "tokens_per_second"].flatMap((name) =>
+  ["p50", "p95", "p99"].map((percentile) => `${name}_${percentile}`),
+);
+
 /** Exports unrounded values. */
 function exportReport(workspace: string, { data, currency, by, from }: Report): void {
-  const rows = data.map((row) => [...COLUMNS.map((name) => row[name]), currency]);
-  downloadCsv(`${workspace}-usage-by-${by}-${from.slice(0, 10)}.csv`, csvText([...COLUMNS, "currency"], rows));
+  const rows = data.map((row) => [
+    ...COLUMNS.map((name) => row[name]),
+    cacheShare(row),
+    ...[row.latency_ms, row.ttfb_ms, row.tokens_per_second].flatMap((one) => [
+      one?.p50 ?? null,
+      one?.p95 ?? null,
+      one?.p99 ?? null,
+    ]),
+    row.latency_ms?.requests ?? 0,
+    currency,
+  ]);
+  const header = [...COLUMNS, "cache_share", ...DISTRIBUTION_COLUMNS, "percentile_requests", "currency"];
+  downloadCsv(`${workspace}-usage-by-${by}-${from.slice(0, 10)}.csv`, csvText(header, rows));
 }

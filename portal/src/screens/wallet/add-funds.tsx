@@ -13,22 +13,39 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
-import { LinkButton } from "../../ui/link.tsx";
+import { ExternalLink } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { useWorkspace } from "../../url-state.ts";
+import { Credit } from "../operator/booking-dialogs.tsx";
+
+const PAYMENT_GUIDE = "/docs/guides/wallet#external-payments";
 
 export type TopUpOptions = ApiResponse<"manageShowTopUp">;
 type Order = ApiResponse<"manageShowOrder">;
 
-type Props = { readonly open: boolean; readonly onClose: () => void; readonly topUpOptions: TopUpOptions | undefined };
+type Props = {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly topUpOptions: TopUpOptions | undefined;
+  readonly wallet: ApiResponse<"manageShowWallet"> | undefined;
+};
 
-/** Creates a payment order, or explains how to add funds without online payment. */
-export function AddFunds({ open, onClose, topUpOptions }: Props) {
+/** Creates a payment order. Without online payment, the operator books funds here and others learn whom to ask. */
+export function AddFunds({ open, onClose, topUpOptions, wallet }: Props) {
   const [orderId, setOrderId] = useState<string>();
+  const { workspace } = useWorkspace();
+  const { isOperator } = usePermissions(workspace);
+  const name = useManage("manageShowWorkspace", { params: { workspace } }).data?.name;
   const close = () => {
     setOrderId(undefined);
     onClose();
   };
+  if (isOperator && topUpOptions?.ways.length === 0 && wallet !== undefined)
+    return open ? (
+      <Credit workspace={{ slug: workspace, name: name ?? workspace, ...wallet }} onClose={close}>
+        <PaymentSetup />
+      </Credit>
+    ) : null;
   if (topUpOptions === undefined || topUpOptions.ways.length === 0)
     return (
       <Dialog open={open} onClose={close} title="Add funds">
@@ -46,15 +63,33 @@ export function AddFunds({ open, onClose, topUpOptions }: Props) {
   );
 }
 
-export function NoOnlinePayment({ topUpOptions }: { readonly topUpOptions: TopUpOptions }) {
+function PaymentSetup() {
+  return (
+    <p className="text-xs text-soft">
+      Online payment isn't set up.{" "}
+      <ExternalLink href={PAYMENT_GUIDE} target="_blank">
+        Set up online payment
+      </ExternalLink>
+    </p>
+  );
+}
+
+/** `onTopUp` opens the booking form of operators. */
+export function NoOnlinePayment({
+  topUpOptions,
+  onTopUp,
+}: {
+  readonly topUpOptions: TopUpOptions;
+  readonly onTopUp?: (() => void) | undefined;
+}) {
   const { workspace } = useWorkspace();
-  if (usePermissions(workspace).isOperator)
+  if (usePermissions(workspace).isOperator && onTopUp !== undefined)
     return (
       <div className="grid justify-items-start gap-3">
-        <p>Online payment isn't set up. As the operator, you can add funds under Workspaces.</p>
-        <LinkButton to={`/app/operator/workspaces?${new URLSearchParams({ q: workspace })}`} variant="primary">
+        <Button variant="primary" onClick={onTopUp}>
           Add funds
-        </LinkButton>
+        </Button>
+        <PaymentSetup />
       </div>
     );
   return (
@@ -66,6 +101,11 @@ export function NoOnlinePayment({ topUpOptions }: { readonly topUpOptions: TopUp
       {topUpOptions.contact !== null && <Contact text={topUpOptions.contact} />}
       <p className="text-soft">Command for the operator:</p>
       <CodeBlock label="For the operator" code={`bin/gateway wallet credit ${workspace} 50.00 --note "Top-up"`} />
+      <p className="text-xs text-soft">
+        <ExternalLink href={PAYMENT_GUIDE} target="_blank">
+          How the operator sets up online payment
+        </ExternalLink>
+      </p>
     </div>
   );
 }

@@ -111,10 +111,16 @@ function LedgerFilters({ filter, exportOf }: FiltersProps) {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { id: "when", header: "Time", cell: (entry) => <Time at={entry.created_at} as="short" /> },
+  {
+    id: "when",
+    header: "Time",
+    sortValue: ({ created_at }) => created_at,
+    cell: (entry) => <Time at={entry.created_at} as="short" />,
+  },
   {
     id: "kind",
     header: "Type",
+    sortValue: ({ kind }) => KINDS[kind].label,
     cell: ({ kind }) => (
       <Badge tone={KINDS[kind].tone} title={KINDS[kind].description}>
         {KINDS[kind].label}
@@ -125,16 +131,22 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: "amount",
     header: "Amount",
+    sortValue: ({ amount }) => Number(amount),
     align: "end",
-    cell: (entry) => <Money amount={entry.amount} currency={entry.currency} as="exact" signed />,
+    cell: (entry) => <EntryAmount entry={entry} />,
   },
   {
     id: "balance",
     header: "Balance after",
     align: "end",
-    cell: (entry) => <Money amount={entry.balance_after} currency={entry.currency} as="exact" />,
+    cell: (entry) => <Money amount={entry.balance_after} currency={entry.currency} as="balance" />,
   },
 ];
+
+/** A request's charge is mostly below one cent. */
+function EntryAmount({ entry: { amount, currency, request } }: { readonly entry: Entry }) {
+  return <Money amount={amount} currency={currency} as={request === null ? "amount" : "price"} signed />;
+}
 
 /** The note and request of an entry, otherwise its ID. */
 function EntryDescription({ entry }: { readonly entry: Entry }) {

@@ -23,7 +23,7 @@ export function Orders({ topUpOptions, onTopUp }: Props) {
     <Stack>
       {topUpOptions !== undefined && !canPay && (
         <Card title="Add funds">
-          <NoOnlinePayment topUpOptions={topUpOptions} />
+          <NoOnlinePayment topUpOptions={topUpOptions} onTopUp={onTopUp} />
         </Card>
       )}
       {(canPay || orders.rows.length > 0) && (
@@ -51,7 +51,12 @@ export function Orders({ topUpOptions, onTopUp }: Props) {
 }
 
 const COLUMNS: readonly Column<Order>[] = [
-  { id: "when", header: "Created", cell: (order) => <Time at={order.created_at} as="short" /> },
+  {
+    id: "when",
+    header: "Created",
+    sortValue: ({ created_at }) => created_at,
+    cell: (order) => <Time at={order.created_at} as="short" />,
+  },
   {
     id: "id",
     header: "Order",
@@ -64,15 +69,22 @@ const COLUMNS: readonly Column<Order>[] = [
       </span>
     ),
   },
-  { id: "adapter", header: "Payment method", cell: ({ adapter }) => adapterName(adapter) },
+  {
+    id: "adapter",
+    header: "Payment method",
+    sortValue: ({ adapter }) => adapterName(adapter),
+    cell: ({ adapter }) => adapterName(adapter),
+  },
   {
     id: "state",
     header: "Status",
+    sortValue: ({ state }) => state,
     cell: ({ state }) => <Badge tone={state === "paid" ? "good" : "warn"}>{state === "paid" ? "Paid" : "Open"}</Badge>,
   },
   {
     id: "paid",
     header: "Paid",
+    sortValue: ({ paid_at }) => paid_at,
     cell: ({ paid_at, pay_url }) =>
       paid_at !== null ? (
         <Time at={paid_at} as="short" />
@@ -87,6 +99,7 @@ const COLUMNS: readonly Column<Order>[] = [
   {
     id: "amount",
     header: "Amount",
+    sortValue: ({ amount }) => Number(amount),
     align: "end",
     cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
   },

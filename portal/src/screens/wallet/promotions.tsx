@@ -39,12 +39,19 @@ const COLUMNS: readonly Column<Promotion>[] = [
   {
     id: "state",
     header: "Status",
+    sortValue: ({ state }) => STATES[state].label,
     cell: ({ state }) => <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>,
   },
-  { id: "granted", header: "Granted", cell: ({ granted_at }) => <Time at={granted_at} as="short" /> },
+  {
+    id: "granted",
+    header: "Granted",
+    sortValue: ({ granted_at }) => granted_at,
+    cell: ({ granted_at }) => <Time at={granted_at} as="short" />,
+  },
   {
     id: "ends",
     header: "Expires",
+    sortValue: ({ expires_at }) => expires_at,
     cell: ({ expires_at }) => (
       <span className="inline-flex flex-wrap gap-x-2">
         <Time at={expires_at} as="short" />
@@ -57,18 +64,21 @@ const COLUMNS: readonly Column<Promotion>[] = [
   {
     id: "amount",
     header: "Amount",
+    sortValue: ({ amount }) => Number(amount),
     align: "end",
     cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
   },
   {
     id: "left",
     header: "Remaining",
+    sortValue: ({ left }) => Number(left),
     align: "end",
     cell: ({ left, currency }) => <Money amount={left} currency={currency} as="balance" className="font-medium" />,
   },
   {
     id: "expired",
     header: "Expired unused",
+    sortValue: ({ expired }) => Number(expired),
     align: "end",
     cell: ({ expired, currency }) => <Money amount={expired} currency={currency} />,
   },

@@ -119,6 +119,7 @@ function PrintableStatement({ statement, isOpen }: { readonly statement: Stateme
       <Balances currency={currency} opening={opening_balance} closing={closing_balance} />
       <TransactionTypes kinds={kinds} currency={currency} />
       <Models models={models} currency={currency} />
+      <p className="text-xs text-soft">Amounts are rounded. The CSV has the exact amounts.</p>
     </article>
   );
 }
@@ -134,11 +135,11 @@ function Balances({ currency, opening, closing }: BalancesProps) {
   return (
     <dl className="flex flex-wrap gap-x-8 gap-y-4 border-y py-4">
       {rows.map(({ label, amount, signed = false }) => (
-        // Wraps instead of shrinking below the exact amount.
+        // Wraps instead of shrinking below the amount.
         <div key={label} className="flex-1 basis-40 max-sm:basis-full">
           <dt className="label-mark">{label}</dt>
           <dd className="text-lg font-semibold">
-            <Money amount={amount} currency={currency} as="exact" signed={signed} />
+            <Money amount={amount} currency={currency} signed={signed} />
           </dd>
         </div>
       ))}
@@ -171,10 +172,10 @@ function TransactionTypes({ kinds, currency }: Pick<Statement, "kinds" | "curren
                 <Num value={row.transactions} />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.in} currency={currency} as="exact" />
+                <Money amount={row.in} currency={currency} />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.out} currency={currency} as="exact" />
+                <Money amount={row.out} currency={currency} />
               </td>
             </tr>
           ))}
@@ -205,7 +206,7 @@ function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
                 <Num value={row.requests} />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.cost} currency={currency} as="exact" />
+                <Money amount={row.cost} currency={currency} />
               </td>
             </tr>
           ))}

@@ -66,7 +66,7 @@ export function Screen() {
           ]}
         />
       </Stack>
-      <AddFunds open={open === "1"} onClose={() => setOpen("")} topUpOptions={topUp.data} />
+      <AddFunds open={open === "1"} onClose={() => setOpen("")} topUpOptions={topUp.data} wallet={wallet.data} />
     </>
   );
 }

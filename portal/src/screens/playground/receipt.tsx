@@ -1,3 +1,4 @@
+import { numberText } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { LevelBadge } from "../../ui/badge.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -5,17 +6,17 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Country, Money, Num } from "../../ui/values.tsx";
-import type { PlaygroundRun } from "./run.ts";
+import type { CostRecord, PlaygroundRun } from "./run.ts";
 
-/** Provider, location, level, cost and timing, from the response headers and the request record. */
-export function RoutingCard({
+/** Provider, location, level, cost, speed and tokens, from the response headers and the request record. */
+export function Receipt({
   run,
   requestPath,
 }: {
   readonly run: PlaygroundRun;
   readonly requestPath: (id: string) => string;
 }) {
-  const { routing, cost, firstMs, totalMs } = run;
+  const { routing, cost } = run;
   const id = routing?.["x-svc-request-id"];
   if (routing === null || id === undefined) return null;
   const countries = (routing["x-svc-compute-countries"] ?? "")
@@ -55,11 +56,11 @@ export function RoutingCard({
         cost === null ? (
           <span className="text-soft">Pending</span>
         ) : (
-          <Money amount={cost.cost} currency={cost.currency} />
+          <Money amount={cost.cost} currency={cost.currency} as="price" />
         ),
     },
-    ...(cost === null ? [] : [{ name: "Tokens", value: <Tokens usage={cost.usage} /> }]),
-    { name: "Timing", value: timingText(firstMs, totalMs, cost?.overhead_ms ?? null) },
+    ...(cost === null || !hasUsage(cost) ? [] : [{ name: "Tokens", value: <Tokens usage={cost.usage} /> }]),
+    ...timingRows(run),
     {
       name: "Request",
       value: (
@@ -73,20 +74,43 @@ export function RoutingCard({
     },
   ];
   return (
-    <Card title="Routing">
+    <Card title="Receipt">
       <KeyValue rows={rows} />
     </Card>
   );
 }
 
-function timingText(firstMs: number | null, totalMs: number | null, overheadMs: number | null): string {
-  const parts = [
-    firstMs === null ? undefined : `TTFB ${durationText(firstMs)}`,
-    totalMs === null ? undefined : `total ${durationText(totalMs)}`,
-    overheadMs === null ? undefined : `gateway ${durationText(overheadMs)}`,
+/** The gateway's figures, once they are recorded; until then those of the browser. */
+function timingRows({ cost, firstMs, totalMs }: PlaygroundRun): { name: string; value: string }[] {
+  const ttfbMs = cost === null ? firstMs : cost.ttfb_ms;
+  const endMs = cost === null ? totalMs : cost.total_ms;
+  const speed = tokensPerSecond(cost);
+  return [
+    ...(ttfbMs === null ? [] : [{ name: "TTFB", value: durationText(ttfbMs) }]),
+    ...(endMs === null
+      ? []
+      : [
+          {
+            name: "Total",
+            value: `${durationText(endMs)}${cost === null ? "" : ` · gateway ${durationText(cost.overhead_ms)}`}`,
+          },
+        ]),
+    ...(speed === null ? [] : [{ name: "Tokens/s", value: numberText(speed) }]),
   ];
-  return parts.filter((part) => part !== undefined).join(" · ");
 }
+
+/** Output tokens by total time, as on the usage screen. */
+function tokensPerSecond(cost: CostRecord | null): number | null {
+  const tokens = cost?.usage["output_tokens"];
+  if (cost === null || typeof tokens !== "number" || tokens === 0 || cost.total_ms <= 0) return null;
+  return Math.round((tokens * 10_000) / cost.total_ms) / 10;
+}
+
+/** Requests that failed have none. */
+function hasUsage({ usage }: CostRecord): boolean {
+  return Object.values(usage).some((value) => typeof value === "number" && value > 0);
+}
+
 function Tokens({ usage }: { readonly usage: Readonly<Record<string, number | boolean | null>> }) {
   const shown = [
     ["input_tokens", "in"],
