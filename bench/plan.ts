@@ -53,6 +53,8 @@ const CASES: readonly (readonly [string, PlanRequest])[] = [
         noTraining: true,
         blockedProviders: ["p3", "p4"],
         allowedModels: null,
+        ownNodesExempt: false,
+        testKeysSimulated: false,
       },
     }),
   ],

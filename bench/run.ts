@@ -1,6 +1,6 @@
 /** The benchmark, started by scripts/bench.mjs, which installs its programs and pins this process to a core. */
 import type { ChildProcess } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +11,7 @@ import { runLoad, type Target } from "./load.ts";
 import { readMachine } from "./machine.ts";
 import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify, verifyTranslated } from "./measure.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
+import { portalSectionOf, withPortalSection } from "./portal-section.ts";
 import { foreignShares, readMoment } from "./proc.ts";
 import { runProfile } from "./profile.ts";
 import { renderPage, renderTables } from "./report.ts";
@@ -234,7 +235,8 @@ function publish(result: BenchResult, options: Options): void {
     options.mode === "full" &&
     CANDIDATES.every((name) => result.candidates.some((candidate) => candidate.name === name));
   const page = isWhole ? path.join(ROOT, "docs/benchmarks.md") : path.join(work, "benchmarks.md");
-  writeFileSync(page, renderPage(result));
+  const previous = existsSync(page) ? portalSectionOf(readFileSync(page, "utf8")) : undefined;
+  writeFileSync(page, withPortalSection(renderPage(result), previous));
   say(
     `\nwritten: ${path.relative(ROOT, page)}${isWhole ? "" : " (docs/benchmarks.md is written by a full run of all candidates)"}`,
   );

@@ -7,6 +7,7 @@ import { decodeChat } from "../src/app/pipeline/decode.ts";
 import type { SettlementDeps } from "../src/app/pipeline/metered-usage.ts";
 import { RequestTrace } from "../src/app/pipeline/record.ts";
 import { settleCharged } from "../src/app/pipeline/settle.ts";
+import type { Fault } from "../src/contract/faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { NO_MARGIN } from "../src/domain/billing/margin.ts";
 import { type CatalogueSnapshot, priceAt } from "../src/domain/catalogue/catalogue.ts";
@@ -68,6 +69,7 @@ const plan = {
   router: null,
   effort: null,
   decision: () => sample?.decision ?? { candidates: [], order: [] },
+  withPolicyNote: (problem: Fault) => problem,
   recheckPolicy: () => undefined,
   recheckRouter: () => undefined,
 } as const;
@@ -196,7 +198,7 @@ function somePrincipal(): Principal {
     currency: "EUR",
     createdAtMs: 0,
     policy: OPEN_POLICY,
-    keyPolicy: { personalKeys: true, approval: false },
+    keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
   };
   const key = {
     id: "key_bench",

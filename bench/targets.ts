@@ -31,10 +31,11 @@ export function candidate(result: BenchResult, name: CandidateResult["name"]): C
   return result.candidates.find((found) => found.name === name);
 }
 
-/** No other candidate translates, so a translated stream is compared with a passthrough stream of as many frames. */
+/** The peers do not translate: a translated stream is compared with their passthrough stream of as many frames. */
 export function cpuRatio(result: BenchResult, load: Load, under: CandidateResult["name"]): Figure | undefined {
-  const other = load === "translated" ? "burst" : load;
-  return ratio(cpuOf(candidate(result, "gateway"), load), cpuOf(candidate(result, under), other));
+  const other = candidate(result, under);
+  const otherLoad = load === "translated" && other?.translated.length === 0 ? "burst" : load;
+  return ratio(cpuOf(candidate(result, "gateway"), load), cpuOf(other, otherLoad));
 }
 
 export function targetsOf(result: BenchResult): readonly Target[] {

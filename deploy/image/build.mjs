@@ -16,6 +16,9 @@ await buildPortal();
 const portal = path.join(ROOT, "portal");
 for (const name of readdirSync(portal))
   if (name !== "dist") rmSync(path.join(portal, name), { recursive: true, force: true });
+// The build has rendered the guides.
+const documents = readdirSync(ROOT).filter((name) => name === "docs" || name.endsWith(".md"));
+for (const name of documents) rmSync(path.join(ROOT, name), { recursive: true, force: true });
 // Records that packages match the lock file, so that a start installs nothing.
 await setUp("run");
 const made = await bundle();

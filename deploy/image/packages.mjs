@@ -3,8 +3,6 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { isTool, whereIs } from "../../scripts/sbom.mjs";
 
-/** Its script is sent to browsers as one file, with everything it needs inside. */
-const ONLY_READ = "node_modules/@scalar/api-reference";
 /** `from "x"`, `import("x")`, `import "x"`, `resolve("x")`: the package, without a path inside it. */
 const NAMED = /\b(?:from|import|resolve)\b\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g;
 /** Files that are only useful for development or debugging. */
@@ -20,7 +18,7 @@ export function packagesThatRun(root) {
   for (const where of open) {
     if (kept.has(where) || isTool(packages[where])) continue;
     kept.add(where);
-    if (where !== ONLY_READ) open.push(...needsOf(where, packages));
+    open.push(...needsOf(where, packages));
   }
   return kept;
 }
