@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import type { CatalogueSnapshot, Endpoint, Model } from "../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Creator, Currency, Endpoint, Model } from "../src/domain/catalogue/catalogue.ts";
 import { checkCatalogue, loadCatalogue } from "../src/domain/catalogue/load.ts";
 import { formatProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
@@ -117,7 +117,6 @@ function propertiesOf(schema: unknown): string[] {
 
 /** Free text may be reworded on import; everything with an effect must be the same. */
 function effectiveFields({
-  note: _note,
   prices,
   baseUrl: _baseUrl,
   // The seven-file form has no field for request wording.
@@ -128,11 +127,12 @@ function effectiveFields({
   features: { forcedTools: _forcedTools, ...features },
   ...others
 }: Endpoint) {
-  const rest = { ...others, features: withoutCorrected(others.id, features) };
+  const { reason: _reason, evidence: _evidence, ...sovereignty } = others.sovereignty;
+  const rest = { ...others, sovereignty, features: withoutCorrected(others.id, features) };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
   // The seven-file form has one price for cache writes, and none for separately billed usage.
-  const { source: _source, cacheWrite1hPer1mTokens: _hourLong, extras: _extras, ...price } = first;
+  const { evidence: _source, cacheWrite1hPer1mTokens: _hourLong, extras: _extras, ...price } = first;
   return { ...rest, price };
 }
 
@@ -145,8 +145,15 @@ function withoutCorrected(id: string, features: Partial<Endpoint["features"]>) {
 }
 
 /** Nor does it have one for effort levels. */
-function withoutWords({ note: _note, sources: _sources, benchmarks: _benchmarks, efforts: _efforts, ...rest }: Model) {
-  return rest;
+function withoutWords({
+  evidence: _evidence,
+  sources: _sources,
+  benchmarks: _benchmarks,
+  efforts: _efforts,
+  quality,
+  ...rest
+}: Model) {
+  return { ...rest, quality: quality === null ? null : { ...quality, metric: null } };
 }
 
 /** Entries of the shipped catalogue that the seed has too: all of them, unless the seed is the sample. */
@@ -162,9 +169,11 @@ describe("the seven-file form", () => {
     expect(models).toEqual([...seed.models.values()].map(withoutWords));
     const endpoints = covered(shipped.endpoints, seed.endpoints).map(([, endpoint]) => effectiveFields(endpoint));
     expect(endpoints).toEqual([...seed.endpoints.values()].map(effectiveFields));
-    expect(covered(shipped.creators, seed.creators)).toEqual([...seed.creators]);
+    const facts = ([slug, { name: _name, ...rest }]: [string, Creator]) => [slug, rest];
+    expect(covered(shipped.creators, seed.creators).map(facts)).toEqual([...seed.creators].map(facts));
     expect(covered(shipped.families, seed.families)).toEqual([...seed.families]);
-    expect(covered(shipped.currencies, seed.currencies)).toEqual([...seed.currencies]);
+    const rates = ([code, { rateSource: _source, ...rest }]: [string, Currency]) => [code, rest];
+    expect(covered(shipped.currencies, seed.currencies).map(rates)).toEqual([...seed.currencies].map(rates));
     expect(covered(shipped.capabilities, seed.capabilities)).toEqual([...seed.capabilities]);
   });
 

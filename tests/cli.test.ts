@@ -45,9 +45,13 @@ describe("the life cycle of a workspace, by commands", () => {
     expect(await json("workspace", "show", "shop")).toMatchObject({ slug: "shop" });
     expect(await json("member", "add", "shop", "ada@example.eu", "--role", "admin")).toMatchObject({ role: "admin" });
     expect(await json("member", "list", "shop")).toMatchObject({ data: [{ email: "ada@example.eu" }], next: null });
-    expect(await json("member", "policy", "shop")).toEqual({ personal_keys: false, approval: false });
+    expect(await json("member", "policy", "shop")).toEqual({
+      personal_keys: false,
+      approval: false,
+      ip_allowlist: null,
+    });
     const policy = await json("member", "policy", "shop", "--personal-keys", "on", "--approval", "on");
-    expect(policy).toEqual({ personal_keys: true, approval: true });
+    expect(policy).toEqual({ personal_keys: true, approval: true, ip_allowlist: null });
     expect(await json("wallet", "show", "shop")).toEqual({ balance: "0.00", held: "0.00", currency: "EUR" });
     await json("wallet", "credit", "shop", "10", "--note", "start", "--id", "one");
     await json("wallet", "credit", "shop", "10.00", "--id", "one");
@@ -63,6 +67,8 @@ describe("the life cycle of a workspace, by commands", () => {
       no_training: true,
       blocked_providers: ["sandbox-us"],
       allowed_models: ["sandbox/chat"],
+      own_nodes: "subject",
+      test_keys: "any",
     });
     const off = ["--zdr", "off", "--no-training", "off", "--block", "", "--allow-models", ""];
     expect(await json(...set, "--floor", "none", "--countries", "", ...off)).toEqual({
@@ -72,6 +78,8 @@ describe("the life cycle of a workspace, by commands", () => {
       no_training: false,
       blocked_providers: [],
       allowed_models: null,
+      own_nodes: "subject",
+      test_keys: "any",
     });
   });
 
@@ -155,6 +163,8 @@ describe("the life cycle of a workspace, by commands", () => {
       no_training: true,
       blocked_providers: ["sandbox-us"],
       allowed_models: ["sandbox/chat"],
+      own_nodes: "subject",
+      test_keys: "any",
     };
     expect((await json("key", "show", id))["policy"]).toEqual(whole);
     const set = await json("key", "set", id, "--countries", "", "--floor", "");
@@ -266,7 +276,7 @@ describe("the life cycle of a workspace, by commands", () => {
     const filtered = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "in");
     expect(filtered["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "in" }));
     expect(await json("endpoint", "list", "--provider", "mistral", "--used")).toMatchObject({ data: [] });
-    expect((await run(["endpoint", "list"])).stdout).toMatch(/^ID +STATE +ASIDE UNTIL +FAILURES IN A ROW /);
+    expect((await run(["endpoint", "list"])).stdout).toMatch(/^ID +STATE +CIRCUIT OPEN UNTIL +CONSECUTIVE FAILURES /);
     const settings = await json("settings");
     expect(settings["data"]).toContainEqual(expect.objectContaining({ name: "GATEWAY_RPM_TEST", value: "30" }));
     const read = (await run(["settings"])).stdout;
@@ -334,7 +344,7 @@ describe("without --json", () => {
     const tooMuch = await run(["wallet", "credit", "demo", "99999999999999999999"]);
     expect(tooMuch).toMatchObject({ code: 1, stderr: expect.stringContaining("at most 1000000000") });
     const below = await run(["limits", "set", "demo", "--day", "-1"]);
-    expect(below).toMatchObject({ code: 2, stderr: expect.stringContaining("Write zero or a positive decimal") });
+    expect(below).toMatchObject({ code: 2, stderr: expect.stringContaining("Must be zero or a positive decimal") });
   });
 
   test.each([
@@ -352,7 +362,7 @@ describe("without --json", () => {
   ])("%s %s %s is refused with a message in terms of the command line", async (...words) => {
     const { code, stderr } = await run(words);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/\(gateway [a-z-]+ [a-z-]+.*\)/);
+    expect(stderr).toMatch(/[(`]gateway [a-z-]+ [a-z-]+.*[)`]/);
     expect(stderr).not.toMatch(/\b(GET|PUT|POST|PATCH|DELETE)\b|\/manage|\/v1/);
   });
 
@@ -378,8 +388,8 @@ test("as a process: success exits with 0, a refusal with 1, a usage error with 2
 
 describe("errors", () => {
   test.each([
-    [["workspace", "create", "demo"], "exists already"],
-    [["workspace", "create", "Not A Slug"], "lower-case"],
+    [["workspace", "create", "demo"], "There is already"],
+    [["workspace", "create", "Not A Slug"], "lowercase"],
     [["key", "list", "nowhere"], "nowhere"],
     [["key", "rotate", "key_none"], "key_none"],
     [["key", "create", "demo", "--scopes", "inference:all"], "scopes"],
@@ -426,6 +436,8 @@ describe("without a running gateway", () => {
     expect(help.code).toBe(0);
     for (const word of ["serve", "workspace", "key", "wallet", "policy", "router", "log", "doctor", "catalogue"])
       expect(help.stdout).toContain(word);
+    const headings = [...help.stdout.matchAll(/^(\w[\w ]+):$/gm)].map(([, heading]) => heading);
+    expect(headings.slice(0, 4)).toEqual(["Options", "Start", "Workspaces and people", "Access and limits"]);
     expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect((await run(["key", "create", "--help"])).stdout).toContain("--personal <email>");
     expect((await run(["connect", "--help"])).stdout).toMatch(/"claude-code", "codex",\s+"opencode",\s+"continue"/);

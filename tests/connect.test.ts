@@ -1,9 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { runCli, startGateway, type Tenant, type TestGateway } from "./support/gateway.ts";
+import { runCli, spawnCli, startGateway, type Tenant, type TestGateway } from "./support/gateway.ts";
 
 let gateway: TestGateway;
 let tenant: Tenant;
@@ -66,6 +67,40 @@ const CASES = [
       "name: Mine\nversion: 1.0.0\nschema: v1\nmodels:\n  # at home\n  - name: local\n    provider: ollama\n    model: llama\nrules:\n  - be brief\n",
     kept: ["# at home", "- name: local\n    provider: ollama", "rules:\n  - be brief"],
     later: (text: string) => text.replace("be brief", "Bash(pwd)"),
+  },
+  {
+    client: "qwen-code",
+    file: [".qwen", "settings.json"],
+    surface: "chat",
+    before:
+      '{\n  // dark, please\n  "ui": { "theme": "dark" },\n  "modelProviders": { "openai": [{ "id": "mine", "envKey": "MINE" }] },\n  "env": { "MINE": "k" }\n}\n',
+    kept: ["// dark, please", '"theme": "dark"', '"mine"', '"MINE": "k"'],
+    later: (text: string) => text.replace("dark, please", "Bash(pwd)"),
+  },
+  {
+    client: "cline",
+    file: [".cline", "data", "settings", "providers.json"],
+    surface: "chat",
+    before:
+      '{\n  "version": 1,\n  "lastUsedProvider": "ollama",\n  "modes": {},\n  "providers": { "ollama": { "settings": { "model": "llama" } } }\n}\n',
+    kept: ['"ollama": {', '"model": "llama"'],
+    later: (text: string) => text.replace('"llama"', '"Bash(pwd)"'),
+  },
+  {
+    client: "aider",
+    file: [".aider.conf.yml"],
+    surface: "chat",
+    before: "# at home\nmodel: ollama/llama\nread:\n  - CONVENTIONS.md\n",
+    kept: ["# at home", "read:\n  - CONVENTIONS.md"],
+    later: (text: string) => text.replace("CONVENTIONS.md", "Bash(pwd)"),
+  },
+  {
+    client: "pi",
+    file: [".pi", "agent", "models.json"],
+    surface: "chat",
+    before: '{\n  "providers": {\n    "ollama": { "baseUrl": "http://localhost:11434/v1" }\n  }\n}\n',
+    kept: ['"ollama"', "http://localhost:11434/v1"],
+    later: (text: string) => text.replace("http://localhost:11434/v1", "Bash(pwd)"),
   },
 ] as const;
 
@@ -196,6 +231,82 @@ describe("PORTAL-09 what the clients read", { timeout: 60_000 }, () => {
   });
 });
 
+describe("PORTAL-09 what further clients read", { timeout: 60_000 }, () => {
+  test("Qwen Code: every model before the others of the list, the key in its env, and the choice", async () => {
+    const config = have(
+      inHome("qwen", "settings.json"),
+      '{"modelProviders":{"openai":[{"id":"mine","envKey":"MINE"}]},"security":{"folderTrust":{"enabled":true}}}',
+    );
+    await connect(["qwen-code", "--model", "sandbox/chat"], { QWEN_HOME: inHome("qwen") });
+    const { modelProviders, env, security, model } = JSON.parse(read(config));
+    const [first, ...others] = modelProviders.openai;
+    expect(first).toEqual({
+      id: "sandbox/chat",
+      name: expect.any(String),
+      baseUrl: `${gateway.url}/v1`,
+      envKey: "INFERENCE_GATEWAY_KEY",
+      generationConfig: { contextWindowSize: 128_000, samplingParams: { max_tokens: 16_384 } },
+    });
+    expect(others.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(["sandbox/claude", "mine"]));
+    expect([env, model]).toEqual([{ INFERENCE_GATEWAY_KEY: tenant.key }, { name: "sandbox/chat" }]);
+    expect(security).toEqual({ folderTrust: { enabled: true }, auth: { selectedType: "openai" } });
+  });
+
+  test("Cline: the provider for compatible servers, selected", async () => {
+    await connect(["cline", "--model", "sandbox/chat"], { CLINE_DATA_DIR: inHome("cline") });
+    expect(JSON.parse(read(inHome("cline", "settings", "providers.json")))).toEqual({
+      version: 1,
+      modes: {},
+      lastUsedProvider: "openai-compatible",
+      providers: {
+        "openai-compatible": {
+          settings: {
+            provider: "openai-compatible",
+            apiKey: tenant.key,
+            model: "sandbox/chat",
+            baseUrl: `${gateway.url}/v1`,
+          },
+          updatedAt: expect.stringMatching(/^\d{4}-/),
+          tokenSource: "manual",
+        },
+      },
+    });
+  });
+
+  test("aider: base URL with /v1, and the protocol in front of the model", async () => {
+    const { stdout } = await connect(["aider", "--model", "sandbox/chat"], { AIDER_MODEL: "other" });
+    expect(stdout).toContain("AIDER_MODEL is set in your shell");
+    expect(parseYaml(read(inHome(".aider.conf.yml")))).toEqual({
+      "openai-api-base": `${gateway.url}/v1`,
+      "openai-api-key": tenant.key,
+      model: "openai/sandbox/chat",
+      "weak-model": "openai/sandbox/chat",
+    });
+  });
+
+  test("pi: a provider that reads its key from a file, also in a folder with a quote in its name", async () => {
+    const { stdout } = await connect(["pi", "--model", "sandbox/chat"], { PI_CODING_AGENT_DIR: inHome("it's pi") });
+    const { gateway: provider } = JSON.parse(read(inHome("it's pi", "models.json"))).providers;
+    expect(provider).toMatchObject({
+      baseUrl: `${gateway.url}/v1`,
+      api: "openai-completions",
+      compat: { supportsStore: false },
+    });
+    expect(execFileSync("sh", ["-c", provider.apiKey.slice(1)], { encoding: "utf8" }).trim()).toBe(tenant.key);
+    expect(provider.models[0]).toMatchObject({ id: "sandbox/chat", contextWindow: 128_000, input: expect.any(Array) });
+    expect(stdout).toContain("pi --model gateway/sandbox/chat");
+  });
+});
+
+test("PORTAL-09 the installed command edits JSON, TOML and YAML", { timeout: 120_000 }, async () => {
+  const env = { HOME: home, GATEWAY_URL: gateway.url, GATEWAY_KEY: tenant.key };
+  for (const client of ["opencode", "codex", "aider"]) {
+    const { code, stdout, stderr } = await spawnCli(["connect", client, "--dry-run", "--model", "sandbox/chat"], env);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("sandbox/chat");
+  }
+});
+
 describe("PORTAL-09 connect reports errors and then writes nothing", { timeout: 60_000 }, () => {
   test("an invalid key; no key; an unreachable address; an unknown client", async () => {
     const outcomes = await Promise.all([
@@ -210,8 +321,8 @@ describe("PORTAL-09 connect reports errors and then writes nothing", { timeout: 
     expect(badKey).toContain("invalid_api_key");
     expect(noKey).toContain("GATEWAY_KEY");
     expect(nowhere).toContain("GATEWAY_URL");
-    expect(unreachable).toContain("claude-code, codex, opencode, continue");
-    expect(nothing).toContain("nothing to undo");
+    expect(unreachable).toContain("claude-code, codex, opencode, continue, qwen-code, cline, aider, pi");
+    expect(nothing).toContain("Nothing to undo");
     expect(existsSync(inHome(".codex"))).toBe(false);
   });
 
@@ -219,7 +330,7 @@ describe("PORTAL-09 connect reports errors and then writes nothing", { timeout: 
     const config = have(inHome(".claude", "settings.json"), "{ broken");
     const { code, stderr } = await connect(["claude-code"]);
     expect([code, read(config)]).toEqual([1, "{ broken"]);
-    expect(stderr).toContain("was left as it is: line 1 is not JSON.");
+    expect(stderr).toContain("was not changed: line 1 is not JSON.");
   });
 
   test("a failed test request is reported with the way back", async () => {

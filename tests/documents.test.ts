@@ -82,7 +82,7 @@ describe("the parameter table", () => {
 
 type Operation = {
   operationId: string;
-  security: unknown[];
+  security: object[];
   parameters?: { name: string; in: string }[];
   requestBody?: { required: boolean; content: Record<string, { schema: object; example?: unknown }> };
   responses: Record<
@@ -96,6 +96,11 @@ type Document = {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, object>; responses: Record<string, Operation["responses"][string]> };
 };
+
+/** An empty alternative makes the key optional. */
+function needsKey(security: readonly object[] = []): boolean {
+  return security.length > 0 && security.every((scheme) => Object.keys(scheme).length > 0);
+}
 
 describe.each([
   ["api", apiDocumentText(deployment)],
@@ -116,7 +121,7 @@ describe.each([
     expect(operations.map(({ operation }) => operation.operationId)).toEqual(shown.map(({ id }) => id));
     for (const { operation } of operations) {
       const by = shown.find(({ id }) => id === operation.operationId)?.access.by;
-      expect(operation.security.length > 0, operation.operationId).toBe(by !== "anyone");
+      expect(needsKey(operation.security), operation.operationId).toBe(by !== "anyone");
     }
   });
 
@@ -175,7 +180,7 @@ describe("response headers in the OpenAPI document", () => {
   const document: Document = JSON.parse(apiDocumentText(deployment));
   const responseHeaders = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});
   const own = (at: string) => responseHeaders(at).filter((name) => name.startsWith("X-Svc-"));
-  const SERVED = ["Request-Id", "Model", "Provider", "Sovereignty-Level", "Compute-Countries"];
+  const SERVED = ["Request-Id", "Model", "Provider", "Sovereignty-Level", "Compute-Countries", "Omitted"];
   const svc = (names: readonly string[]) => names.map((name) => `X-Svc-${name}`).sort();
 
   test.each(["/chat/completions", "/messages", "/responses"])("HDR-02 GEN-02 every header of %s", (at) => {
@@ -185,7 +190,7 @@ describe("response headers in the OpenAPI document", () => {
     expect(responseHeaders(at)).toContain("Idempotent-Replayed");
   });
 
-  test("DEC-14 TTS-10 GEN-02 decisions and speech: exactly their lists", () => {
+  test("DEC-14 TTS-10 HDR-20 GEN-02 decisions and speech: exactly their lists", () => {
     expect(own("/decisions").sort()).toEqual(svc(SERVED));
     expect(own("/audio/speech").sort()).toEqual(svc([...SERVED, "Compute-Country", "Input-Characters"]));
   });
@@ -200,8 +205,7 @@ describe("response headers in the OpenAPI document", () => {
       for (const { operationId, responses, security } of Object.values(item).filter(({ responses }) => responses)) {
         const [good] = Object.values(responses);
         expect(Object.keys(good?.headers ?? {}), at).toContain("X-Svc-Request-Id");
-        const isOfKey = (security ?? []).length > 0;
-        expect("X-RateLimit-Limit" in (good?.headers ?? {}), operationId).toBe(isOfKey);
+        expect("X-RateLimit-Limit" in (good?.headers ?? {}), operationId).toBe(needsKey(security));
       }
   });
 
@@ -236,6 +240,7 @@ describe("responses in the OpenAPI document", () => {
     expect(tagged.map(([at]) => at).sort()).toEqual(
       Object.keys(api.paths)
         .filter((at) => at.startsWith("/models") || at.startsWith("/public/"))
+        .filter((at) => at !== "/public/status")
         .sort(),
     );
   });
@@ -246,6 +251,7 @@ describe("responses in the OpenAPI document", () => {
       .filter(({ requestBody }) => requestBody?.required === false);
     expect(optional.map(({ operationId }) => operationId).sort()).toEqual([
       "manageCloseCapture",
+      "manageIssuePlaygroundKey",
       "manageReplayRouter",
       "manageRotateKey",
       "manageRunProbes",
@@ -319,6 +325,38 @@ describe("hand-written documents", () => {
       return ![...text.matchAll(/^#+ (.*)$/gm)].some(([, heading = ""]) => anchorOf(heading) === anchor);
     });
     expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  const guides = pages.filter((page) => /^docs\/(?:guides|clients)\//.test(page));
+
+  /** Second-level sections and the commands in their shell blocks, which may be indented in a list. */
+  function sectionsOf(page: string): { heading: string; commands: string[] }[] {
+    const sections: { heading: string; commands: string[] }[] = [];
+    let language: string | undefined;
+    for (const line of read(page).split("\n")) {
+      const fence = /^ *```(\w*)/.exec(line);
+      if (fence) language = language === undefined ? (fence[1] ?? "") : undefined;
+      else if (language === undefined && line.startsWith("## "))
+        sections.push({ heading: line.slice("## ".length), commands: [] });
+      else if (language === "sh" && !/^\s*(?:#|$)/.test(line)) sections.at(-1)?.commands.push(line);
+    }
+    return sections;
+  }
+
+  /** Links to the other sections: nothing to run. */
+  const CONTENTS = "Contents";
+
+  test.each(guides)("%s: every section has a command to run", (page) => {
+    const bare = sectionsOf(page).filter(({ heading, commands }) => heading !== CONTENTS && commands.length === 0);
+    expect(bare.map(({ heading }) => heading)).toEqual([]);
+  });
+
+  test.each(guides)("%s: above 250 lines it has a table of contents with every section", (page) => {
+    const [, contents] = /^## Contents\n(.*?)^## /ms.exec(read(page)) ?? [];
+    if (contents === undefined) return expect(read(page).split("\n").length).toBeLessThanOrEqual(250);
+    const listed = [...contents.matchAll(/^- .*?\]\(#([^)]+)\)/gm)].map(([, anchor = ""]) => anchor);
+    const headings = sectionsOf(page).map(({ heading }) => heading);
+    expect(listed).toEqual(headings.filter((heading) => heading !== CONTENTS).map(anchorOf));
   });
 
   test.each(pages)("%s: the npm scripts it names exist", (page) => {

@@ -182,7 +182,9 @@ describe("personal keys", () => {
     const policy = (body: object) => operator.patch("/manage/workspaces/keys/key-policy", body);
     await policy({ approval: true });
     const waiting = await create({ member: "ada@example.eu" });
-    expect((await call(waiting.key)).code).toBe("invalid_api_key");
+    const refused = await call(waiting.key);
+    expect([refused.status, refused.code]).toEqual([401, "invalid_api_key"]);
+    expect(refused.json.error.message).toContain("waiting for approval");
     // Workspace keys need no approval.
     expect((await call((await create()).key)).status).toBe(200);
     await policy({ personal_keys: false });

@@ -239,13 +239,14 @@ describe("bin/gateway", () => {
     return ["--require", file];
   }
 
-  test("reports why packages cannot be installed, on stderr, and exits with 1", async () => {
+  test("OPS-20 installs no development packages, and reports on stderr why an installation failed", async () => {
     const lockfile = path.join(project, "package-lock.json");
     const good = readFileSync(lockfile, "utf8");
     writeFileSync(lockfile, "{ not json");
     const ended = await run(launcher, ["x"]);
     writeFileSync(lockfile, good);
     expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Set-up failed") });
+    expect(ended.stderr).toMatch(/"npm ci .*--omit=dev"/);
   });
 });
 
@@ -327,7 +328,7 @@ describe("package-lock.json", () => {
     readFileSync(path.join(ROOT, "package-lock.json"), "utf8"),
   ).packages;
 
-  test("has the packages of every platform, or npm ci refuses it (node scripts/lock.mjs adds them)", () => {
+  test("SAFE-05 has the packages of every platform, or npm ci refuses it", () => {
     const missing = Object.entries(packages).flatMap(([where, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter(
         (name) => !(`node_modules/${name}` in packages) && !(`${where}/node_modules/${name}` in packages),

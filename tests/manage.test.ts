@@ -150,6 +150,7 @@ describe("request log", () => {
     expect(row?.["usage"]).toMatchObject({ input_tokens: expect.any(Number), output_tokens: expect.any(Number) });
     const { json: detail } = await operator.get(`/manage/requests/${id}`);
     const more = [
+      "omitted",
       "detail",
       "decision",
       "workspace",

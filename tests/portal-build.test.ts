@@ -29,7 +29,8 @@ const page = () => readFileSync(at("portal/dist/index.html"), "utf8");
 beforeAll(() => {
   project = mkdtempSync(path.join(tmpdir(), "portal-build-"));
   cpSync(path.join(ROOT, "scripts"), at("scripts"), { recursive: true });
-  for (const folder of ["portal/src", "node_modules/vite/bin"]) mkdirSync(at(folder), { recursive: true });
+  for (const folder of ["portal/src", "portal/vendor", "node_modules/vite/bin"])
+    mkdirSync(at(folder), { recursive: true });
   writeFileSync(at("package.json"), '{ "type": "module" }');
   writeFileSync(at("package-lock.json"), "{}");
   writeFileSync(at("node_modules/vite/bin/vite.js"), VITE);

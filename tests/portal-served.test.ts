@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -57,13 +57,21 @@ describe("the portal, served", () => {
     expect((await get("/", { "if-none-match": etag })).status).toBe(304);
   });
 
+  const TYPES: Readonly<Record<string, string>> = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+  };
+
   test("its files are immutable, and compressed if the client accepts it", async () => {
     for (const file of filesOf(await (await get("/")).text())) {
       const plain = await get(file, { "accept-encoding": "identity" });
       expect(plain.status).toBe(200);
       expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
-      expect(plain.headers.get("content-type")).toMatch(file.endsWith(".css") ? /^text\/css/ : /^text\/javascript/);
+      expect(plain.headers.get("content-type")).toBe(TYPES[path.extname(file)]);
       const text = await plain.text();
+      if (file.endsWith(".woff2")) continue;
       for (const encoding of ["gzip", "br"]) {
         const packed = await get(file, { "accept-encoding": encoding });
         expect(packed.headers.get("content-encoding")).toBe(encoding);
@@ -71,6 +79,27 @@ describe("the portal, served", () => {
         expect(await packed.text()).toBe(text);
       }
     }
+  });
+
+  test("the page preloads the text font, which is sent as it is: fonts are compressed files", async () => {
+    const [font = "", ...others] = filesOf(await (await get("/")).text()).filter((file) => file.endsWith(".woff2"));
+    expect(font).toContain("inter-latin-wght-normal");
+    expect(others).toEqual([]);
+    const answer = await get(font, { "accept-encoding": "br, gzip" });
+    expect(answer.headers.get("content-encoding")).toBeNull();
+    expect(Buffer.from(await answer.arrayBuffer()).toString("latin1", 0, 4)).toBe("wOF2");
+  });
+
+  test("only Latin fonts are built, and no italics", () => {
+    const fonts = readdirSync(path.join(DIST, "assets")).filter((file) => file.endsWith(".woff2"));
+    expect(new Set(fonts.map((file) => file.replace(/-normal.*$/, "")))).toEqual(
+      new Set([
+        "inter-latin-wght",
+        "inter-latin-ext-wght",
+        "jetbrains-mono-latin-wght",
+        "jetbrains-mono-latin-ext-wght",
+      ]),
+    );
   });
 
   test.each([
@@ -87,7 +116,8 @@ describe("the portal, served", () => {
   test("PORTAL-12 no screen loads more than 250 kB of compressed script at first", () => {
     const manifest: Record<string, { file: string; isEntry?: boolean; isDynamicEntry?: boolean; imports?: string[] }> =
       JSON.parse(readFileSync(path.join(DIST, "assets/manifest.json"), "utf8"));
-    const entry = Object.keys(manifest).find((name) => manifest[name]?.isEntry === true) ?? "";
+    const entry = "index.html";
+    expect(manifest[entry]?.isEntry).toBe(true);
     const withImports = (name: string, seen = new Set<string>()): Set<string> => {
       if (!seen.has(name)) {
         seen.add(name);

@@ -29,8 +29,8 @@ describe("the sandbox's catalogue files", () => {
     expect(provider.slug).toBe(slug);
     expect(provider.sandbox).toBe(true);
     expect(provider.name).toContain("simulated");
-    expect(provider.notes).toContain("Simulated");
-    expect(provider.evidence?.[0]?.claim).toContain("simulated");
+    expect(provider.data_residency).toContain("Simulated");
+    expect(provider.regions.every((region) => region.level_reason?.startsWith("Simulated"))).toBe(true);
     const served = [...PROVIDER_PROFILES[slug].models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].sort();
     expect(provider.endpoints.map((endpoint) => endpoint.upstream_model).sort()).toEqual(served);
     for (const endpoint of provider.endpoints) {

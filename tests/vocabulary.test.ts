@@ -6,10 +6,22 @@ import { blank } from "./architecture/source.ts";
 const ROOT = path.resolve(import.meta.dirname, "..");
 const TITLE_LENGTH_MAX = 120;
 
+/** Several tests search the same files. */
+const contents = new Map<string, string>();
+const parts = new Map<string, ReturnType<typeof blank>>();
+
 const glossary = read("docs/glossary.md");
 
 function read(file: string): string {
-  return readFileSync(path.join(ROOT, file), "utf8");
+  const text = contents.get(file) ?? readFileSync(path.join(ROOT, file), "utf8");
+  contents.set(file, text);
+  return text;
+}
+
+function partsOf(file: string): ReturnType<typeof blank> {
+  const found = parts.get(file) ?? blank(read(file));
+  parts.set(file, found);
+  return found;
 }
 
 function filesIn(folder: string, pattern: RegExp): string[] {
@@ -37,6 +49,8 @@ const codeIn = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = ""
 
 const bannedIdentifierWords = new Set(tableRows("Banned in names").flatMap(([words]) => codeIn(words)));
 const bannedPhrases = tableRows("Banned in prose").flatMap(([phrases]) => codeIn(phrases));
+const bannedMessagePhrases = tableRows("Banned in messages").flatMap(([phrases]) => codeIn(phrases));
+const exemptTexts = new Set(tableRows("Exempt texts").flatMap(([texts]) => codeIn(texts)));
 const exemptNames = new Set(tableRows("Exempt names").flatMap(([names]) => codeIn(names)));
 
 const code = [
@@ -70,13 +84,12 @@ function phrasePattern(phrases: readonly string[]): RegExp {
 
 /** Lines of comments, with everything else blanked. */
 function comments(file: string): string[] {
-  const text = read(file);
-  const { code: withoutComments } = blank(text);
-  return text
-    .split("")
-    .map((character, index) => (character === "\n" || withoutComments[index] !== character ? character : " "))
-    .join("")
-    .split("\n");
+  return partsOf(file).comments.split("\n");
+}
+
+/** Strings and templates, with everything else blanked. A control character ends a string: phrases never span two. */
+function texts(file: string): string {
+  return partsOf(file).strings.replace(/\s+/g, " ");
 }
 
 /** `circuitState`, `CIRCUIT_STATE` and `circuit-state` are the words circuit and state. */
@@ -114,7 +127,7 @@ describe("names", () => {
   test("no identifier contains a banned word", () => {
     const found = new Set<string>();
     for (const file of [...code, ...portalCode, ...testCode]) {
-      for (const [name] of blank(read(file)).bare.matchAll(/[A-Za-z_$][\w$]*/g))
+      for (const [name] of partsOf(file).bare.matchAll(/[A-Za-z_$][\w$]*/g))
         if (bannedWordsIn(name, file).length > 0) found.add(`${file}: ${name}`);
     }
     expect([...found]).toEqual([]);
@@ -171,13 +184,49 @@ describe("prose", () => {
   });
 });
 
+describe("messages", () => {
+  const phrases = [...bannedPhrases, ...bannedMessagePhrases];
+  const anyPhrase = phrasePattern(phrases);
+  const suspects = [...filesIn("src", /(?<!\.test|-suite)\.ts$/), "bin/gateway"]
+    .map((file) => [file, texts(file)] as const)
+    .filter(([, text]) => anyPhrase.test(text));
+
+  test("error messages, API descriptions, emails and command output are among the searched texts", () => {
+    const found = (file: string, phrase: string) => phrasePattern([phrase]).test(texts(file));
+    expect(found("src/contract/faults.ts", "does not cover this request")).toBe(true);
+    expect(found("src/contract/openapi.ts", "One base URL for many models")).toBe(true);
+    expect(found("src/app/accounts/invitations.ts", "You have been invited to the workspace")).toBe(true);
+    expect(found("src/cli/program.ts", "run the gateway")).toBe(true);
+    expect(found("src/app/manage/records/evidence-page.ts", "Refused by policy")).toBe(true);
+    expect(found("src/contract/faults.ts", "export function fault")).toBe(false);
+  });
+
+  test.each(phrases)("“%s” occurs in no message", (phrase) => {
+    const pattern = new RegExp(phrasePattern([phrase]), "gi");
+    const found = suspects.flatMap(([file, text]) =>
+      exemptTexts.has(`${file}: ${phrase}`)
+        ? []
+        : [...text.matchAll(pattern)].map(({ index }) => `${file}: ${text.slice(Math.max(0, index - 40), index + 80)}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test("every exempt text occurs", () => {
+    const isUsed = (exemption: string) => {
+      const [file = "", phrase = ""] = exemption.split(": ");
+      return phrasePattern([phrase]).test(texts(file));
+    };
+    expect([...exemptTexts].filter((exemption) => !isUsed(exemption))).toEqual([]);
+  });
+});
+
 describe("portal", () => {
   const portalPhrases = tableRows("Banned in the portal").flatMap(([phrases]) => codeIn(phrases));
   // One line per file: JSX text may wrap inside a phrase.
-  const texts = portalCode.map((file) => [file, read(file).replace(/\s+(?:\*(?!\/) )?/g, " ")] as const);
+  const portalTexts = portalCode.map((file) => [file, read(file).replace(/\s+(?:\*(?!\/) )?/g, " ")] as const);
 
   const anyPhrase = phrasePattern([...bannedPhrases, ...portalPhrases]);
-  const suspects = texts.filter(([, text]) => anyPhrase.test(text));
+  const suspects = portalTexts.filter(([, text]) => anyPhrase.test(text));
 
   test.each([...bannedPhrases, ...portalPhrases])("“%s” occurs in no label, message or comment", (phrase) => {
     const found = suspects.flatMap(([file, text]) => {
@@ -194,7 +243,8 @@ describe("portal", () => {
       ),
     );
     const isTitleCase = (word: string) => /^[A-Z][a-z]/.test(word) && !properNouns.has(word);
-    const found = portalCode.flatMap((file) =>
+    const screens = portalCode.filter((file) => !/\.test\.tsx?$/.test(file));
+    const found = screens.flatMap((file) =>
       [...read(file).matchAll(/\b(?:title|action|label|header)[=:] ?"([^"]+)"/g)]
         .map(([, text = ""]) => text)
         .filter((text) => text.split(/[.?:] /).some((sentence) => sentence.split(/[ /]/).slice(1).some(isTitleCase)))

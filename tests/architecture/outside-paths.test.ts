@@ -15,6 +15,10 @@ const EXEMPT = [
   "src/app/manage/tenancy/tenancy.test.ts: ../x",
   "tests/architecture.test.ts: ../two.ts",
   "tests/e2e/support/portal.ts: ../../../.cache/e2e",
+  "tests/guides/markdown-page.test.ts: ../clients/README.md",
+  "tests/guides/markdown-page.test.ts: ../guides/responses.md",
+  "tests/guides/markdown-page.test.ts: ../decisions/0012-resilience.md",
+  "tests/guides/markdown-page.test.ts: ../openapi-manage.json",
   "tests/people/sign-in.test.ts: ../me",
   "tests/portal-served.test.ts: ../portal/dist",
 ];

@@ -72,20 +72,57 @@ function resolve(file: string, target: string): string {
   return target.startsWith(".") ? path.posix.normalize(path.posix.join(path.posix.dirname(file), target)) : target;
 }
 
+/** A pattern begins at a `/` only: without the lookahead, the text before every character would be searched. */
 const TOKEN =
-  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|(?<=(?:^|[(,=:[!&|?{};+\-*%<>~^]|\breturn|\bcase)\s*)\/(?![/*])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g;
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|(?=\/[^/*])(?<=(?:^|[(,=:[!&|?{};+\-*%<>~^]|\breturn|\bcase)\s*)\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g;
 
-/** `code` keeps strings, `bare` does not. Lines and offsets stay where they are in both. */
-export function blank(text: string): { code: string; bare: string } {
-  const spaces = (token: string) => token.replace(/[^\n]/g, " ");
-  const inside = (token: string) => {
-    if (token.startsWith("/")) return spaces(token);
-    // What a template computes is code; what it says is not.
-    if (token.startsWith("`")) return token.replace(/\$\{[^}]*\}|[^\n]/g, (part) => (part.length > 1 ? part : " "));
-    return `"${spaces(token.slice(1, -1))}"`;
-  };
+/** Stands between two strings: nothing that is searched for contains it. */
+const CUT = "\u0001";
+
+type Parts = {
+  /** The code with comments blanked. */
+  readonly code: string;
+  /** And with the insides of strings and patterns blanked. */
+  readonly bare: string;
+  /** Comments alone, in their lines. */
+  readonly comments: string;
+  /** Strings, templates and patterns alone. */
+  readonly strings: string;
+};
+
+/** Offsets in `code` and `bare` are those of the text. */
+export function blank(text: string): Parts {
+  const [code, bare, comments, strings]: [string[], string[], string[], string[]] = [[], [], [], []];
+  let end = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    const between = text.slice(end, index);
+    const isComment = /^\/[/*]/.test(token);
+    code.push(between, isComment ? spaces(token) : token);
+    bare.push(between, withoutInside(token));
+    comments.push(lineBreaks(between), isComment ? token : lineBreaks(token));
+    strings.push(between.replace(/\S+/g, CUT), isComment ? " " : insideOf(token));
+    end = index + token.length;
+  }
+  const rest = text.slice(end);
   return {
-    code: text.replace(TOKEN, (token) => (/^\/[/*]/.test(token) ? spaces(token) : token)),
-    bare: text.replace(TOKEN, inside),
+    code: code.join("") + rest,
+    bare: bare.join("") + rest,
+    comments: comments.join("") + lineBreaks(rest),
+    strings: strings.join(""),
   };
+}
+
+const spaces = (token: string) => token.replace(/[^\n]+/g, ({ length }) => " ".repeat(length));
+const lineBreaks = (token: string) => token.replace(/[^\n]+/g, " ");
+
+function insideOf(token: string): string {
+  if (token.startsWith("/")) return token;
+  return CUT + token.slice(1, -1).replace(/\$\{[^}]*\}/g, CUT) + CUT;
+}
+
+function withoutInside(token: string): string {
+  if (token.startsWith("/")) return spaces(token);
+  // What a template computes is code; what it says is not.
+  if (token.startsWith("`")) return token.replace(/\$\{[^}]*\}|[^\n]/g, (part) => (part.length > 1 ? part : " "));
+  return `"${spaces(token.slice(1, -1))}"`;
 }

@@ -150,7 +150,7 @@ describe("the request timeout", () => {
   });
   afterAll(() => brief.close());
 
-  const TIME_UP = { outcome: "stop", reason: "the time of the request was up", maybe_accepted: true };
+  const TIME_UP = { outcome: "stop", reason: "the request deadline passed", maybe_accepted: true };
 
   test("ERR-02 BILL-02 cuts a stream: reported as the gateway's timeout, free, and no circuit opens", async () => {
     const reader = await brief.gateway.tenant();
@@ -158,7 +158,10 @@ describe("the request timeout", () => {
     const answer = await brief.chat(reader.key, { stream: true });
     expect(answer.text).toContain("begun");
     const { error } = JSON.parse(eventsOf(answer.text).at(-1) ?? "");
-    expect(error).toMatchObject({ code: "upstream_timeout", message: expect.stringMatching(/longer.*not charged/) });
+    expect(error).toMatchObject({
+      code: "upstream_timeout",
+      message: expect.stringMatching(/time limit.*not charged/),
+    });
     expect(await (await brief.at("deepinfra").arrived(1)).over).toBe("aborted");
     const row = await brief.row(error.request_id);
     expect(row).toMatchObject({ status: 200, error_code: "upstream_timeout", cost: "0.00", attempts: [TIME_UP] });

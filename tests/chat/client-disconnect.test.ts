@@ -91,7 +91,7 @@ describe("a client that disconnects during a stream", () => {
         streaming: true,
         provider: "deepinfra",
       });
-      expect(row.attempts).toMatchObject([{ outcome: "cancelled", reason: "the client hung up" }]);
+      expect(row.attempts).toMatchObject([{ outcome: "cancelled", reason: "the client disconnected" }]);
       const output = Math.ceil(WORDS.join("").length / 4);
       expect(row.usage).toMatchObject({ output_tokens: output, estimated: true });
       const nanos = costNanos("deepinfra", { input: row.usage.input_tokens, output });

@@ -179,7 +179,11 @@ describe("the decision in the log", () => {
     const { body } = await scene.chat(tenant.key, { max_tokens: 20_000 });
     const { decision } = await scene.row(body.id);
     expect(decision.candidates).toContainEqual(
-      expect.objectContaining({ provider: "deepinfra", outcome: "excluded", reason: "writes at most 16384 tokens" }),
+      expect.objectContaining({
+        provider: "deepinfra",
+        outcome: "excluded",
+        reason: "supports at most 16384 output tokens",
+      }),
     );
     expect(decision.order[0]).toMatch(/^ovhcloud:/);
   });
@@ -246,7 +250,7 @@ describe("policy on every attempt", () => {
       expect.stringContaining("503"),
       expect.stringContaining("FR"),
       expect.stringContaining("FR"),
-      "answered whole",
+      "complete response",
     ]);
   });
 

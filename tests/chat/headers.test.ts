@@ -53,7 +53,7 @@ describe.each(BOTH)("headers of a response that is %s", (_, stream) => {
       "x-svc-sovereignty-level": "L0",
       "x-svc-compute-countries": "US",
       "x-svc-upstream-surface": "chat",
-      "x-svc-route-reason": expect.stringMatching(/^deepinfra us \(L0\): lowest expected cost of 2 eligible$/),
+      "x-svc-route-reason": expect.stringMatching(/^deepinfra us \(L0\): lowest expected cost \(2 eligible\)$/),
     });
     expect(headers.get("x-svc-router")).toBe(null);
   });

@@ -85,7 +85,7 @@ test("CHAT-10 ERR-02 a provider that breaks off after keep-alives ends the respo
 const [ROLE = "", WORD = ""] = chatFrames(["Hello"], {});
 const FLAGGED = { message: `Flagged by our filter, ${credentialOf("deepinfra")}`, code: 400 };
 const REFUSED = { code: "provider_error", message: "Flagged by our filter, [redacted]" };
-const BROKE = { code: "upstream_error", message: expect.stringContaining("broke before its end") };
+const BROKE = { code: "upstream_error", message: expect.stringContaining("failed before the end") };
 
 test.each([
   ["an error of the request, after keep-alives", [ROLE], ": keep-alive\n\n", FLAGGED, REFUSED, 0],

@@ -165,7 +165,7 @@ async function killAndCompare(kills: number, settings: Record<string, string>): 
 }
 
 test(
-  "BILL-07 kill -9 under load: every complete reply has one log row and one charge, and the books balance",
+  "BILL-07 kill -9 under load: every complete reply has one log row and one charge, and the ledger balances",
   {
     timeout: rounds(300_000),
   },

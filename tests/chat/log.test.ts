@@ -96,6 +96,8 @@ describe("a row of the log", () => {
       cost: expect.stringMatching(/^0\.0000\d+$/),
       own_key: false,
       node_id: null,
+      level_attested: false,
+      omitted: [],
       detail: null,
       currency: "EUR",
       ttfb_ms: expect.any(Number),

@@ -80,7 +80,7 @@ describe("holds", () => {
       expect([status, body.error.type, body.error.code]).toEqual([402, "billing_error", "insufficient_credits"]);
       expect(headers.get("x-should-retry")).toBe("false");
       expect(body.error.message).toContain("0.000001 EUR available");
-      expect(nanosOf(/reserves ([\d.]+) EUR/.exec(body.error.message)?.[1] ?? "0")).toBeGreaterThan(1000n);
+      expect(nanosOf(/hold of ([\d.]+) EUR/.exec(body.error.message)?.[1] ?? "0")).toBeGreaterThan(1000n);
     }
     expect(ALL.map((provider) => scene.at(provider).requests.length)).toEqual(before);
     expect(await scene.wallet(poor)).toEqual({ balance: "0.000001", held: "0.00", currency: "EUR" });
@@ -92,7 +92,7 @@ describe("holds", () => {
 
   test("BILL-03 forty requests on a balance for ten holds: ten are served, the others get 402, no overdraft", async () => {
     const refused = await scene.chat((await scene.gateway.tenant({ credit: "0" })).key, { max_tokens: 500 });
-    const hold = nanosOf(/reserves ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "0");
+    const hold = nanosOf(/hold of ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "0");
     expect(hold).toBeGreaterThan(0n);
     const many = await scene.gateway.tenant({ credit: decimal(10n * hold + hold / 2n) });
     const { script, open } = gated();
@@ -133,7 +133,7 @@ describe("holds", () => {
 });
 
 describe("charges", () => {
-  test("BILL-02 with mixed outcomes every success is billed once, every failure is free, and the books balance", async () => {
+  test("BILL-02 with mixed outcomes every success is billed once, every failure is free, and the ledger balances", async () => {
     const outcomes: Script[] = [
       { json: chatJson() },
       { status: 400, json: {} },

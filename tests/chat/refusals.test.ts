@@ -51,6 +51,14 @@ describe("a provider refuses the caller's own request", () => {
             type: "upstream_error",
             code: "provider_error",
             request_id: answer.headers.get("x-svc-request-id"),
+            upstream: {
+              provider: "deepinfra",
+              status,
+              type: null,
+              code: null,
+              param: null,
+              message: `refused with ${status}`,
+            },
           },
         });
         const row = await scene.row(answer.body.error.request_id);
@@ -216,12 +224,12 @@ describe("a provider at its rate limit", () => {
   });
 
   test.each(["garbage", "-5", "1.5e3", "7 apples", ""])(
-    "RATE-07 a Retry-After of %j is not passed on",
+    "RATE-07 ERR-15 a Retry-After of %j is not passed on: the caller gets the gateway's own",
     async (value) => {
       both(limited({ "retry-after": value }));
       const answer = await scene.chat(tenant.key);
       expect(answer.status).toBe(429);
-      expect(answer.headers.get("retry-after")).toBe(null);
+      expect(answer.headers.get("retry-after")).toBe("5");
     },
   );
 

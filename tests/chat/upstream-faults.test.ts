@@ -125,6 +125,30 @@ describe("providers that are unreachable or too slow", () => {
     }
   });
 
+  test("ROUTE-04 a response that is not streamed may take longer than the first byte of a stream", async () => {
+    const one = await openScene(["deepinfra"], {
+      GATEWAY_FIRST_BYTE_TIMEOUT_MS: "300",
+      GATEWAY_IDLE_TIMEOUT_MS: "300",
+      GATEWAY_WHOLE_RESPONSE_TIMEOUT_MS: "2500",
+    });
+    try {
+      const caller = await one.gateway.tenant();
+      const ask = (script: ReplySource, stream: boolean) => {
+        one.at("deepinfra").next(script);
+        return one.chat(caller.key, { stream });
+      };
+      const [late, slow, silent, stream] = [
+        await ask({ json: chatJson(), beforeHeadersMs: 1200 }, false),
+        await ask({ frames: [" ", " ", JSON.stringify(chatJson())], betweenFramesMs: 800 }, false),
+        await ask({ end: { is: "stall", after: "before_headers" } }, false),
+        await ask({ frames, beforeHeadersMs: 1200 }, true),
+      ];
+      expect([late, slow, silent, stream].map(({ status }) => status)).toEqual([200, 200, 504, 504]);
+    } finally {
+      await one.close();
+    }
+  });
+
   test("ERR-07 ROUTE-04 silence at any point: the next endpoint, then 504 upstream_timeout, and the connections are closed", async () => {
     const preamble = Buffer.byteLength(frames[0] ?? "");
     const SILENT: readonly Fault[] = [

@@ -119,7 +119,7 @@ describe("the provider's request", () => {
       const poor = await scene.gateway.tenant({ credit: "0.000000001" });
       const refused = await scene.chat(poor.key, { [field]: 77 });
       expect(refused.status).toBe(402);
-      holds.push(/reserves ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "");
+      holds.push(/hold of ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "");
       // Either field can exceed the output limit of every endpoint.
       const { status: tooMuch, body } = await scene.chat(tenant.key, { [field]: 9_999_999 });
       expect([tooMuch, body.error.code]).toEqual([400, "invalid_value"]);

@@ -137,6 +137,6 @@ describe("other requests of Claude Code", () => {
     const doubled = await gateway.call(gateway.key, `/v1${CLAUDE_CODE_PATH}`, init);
     expect(doubled.status).toBe(200);
     const { status, body } = await gateway.call(gateway.key, `/v1/messages${CLAUDE_CODE_PATH}`, init);
-    expect([status, body.error.message]).toEqual([404, expect.stringContaining("base address without /v1")]);
+    expect([status, body.error.message]).toEqual([404, expect.stringContaining("base URL without /v1")]);
   });
 });

@@ -36,7 +36,7 @@ const BODIES: readonly (readonly [string, keyof typeof SCHEMAS, Json, "taken" | 
   ],
   ["an unknown item", "ResponsesRequest", response({ input: [{ type: "new_call", x: 1 }], novel: 1 }), "taken"],
   [
-    "a message without a type",
+    "a message has no type",
     "ResponsesRequest",
     response({ input: [user("Hello"), { ...user([]), type: null }] }),
     "taken",

@@ -101,7 +101,7 @@ describe("System One", () => {
 
   test.each([
     [400, { detail: "Too many choices" }, "Too many choices"],
-    [400, { detail: { error_type: "max_tokens_exceeded" } }, "longer than the model takes"],
+    [400, { detail: { error_type: "max_tokens_exceeded" } }, "exceed the model's context length"],
     [
       422,
       { detail: [{ loc: ["questions"], msg: "Field required", input: "the caller's own words" }] },

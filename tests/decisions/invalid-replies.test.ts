@@ -81,10 +81,10 @@ describe("an incomplete reply", () => {
     const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/beta" }));
     expect(answer.body.error.code).toBe("upstream_invalid_answer");
     expect(answer.body.error.message).toBe(
-      "The provider beta gave no usable answer of lab/beta (the provider did not report what it used), and no other endpoint is left. Try again, or ask another model.",
+      "The provider beta returned no usable response of lab/beta (the provider reported no usage), and no other endpoint is available. Try again, or use another model.",
     );
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-    expect(row.attempts[0].reason).toContain("did not report what it used");
+    expect(row.attempts[0].reason).toContain("reported no usage");
   });
 
   test.each([

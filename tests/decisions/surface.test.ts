@@ -149,10 +149,10 @@ describe("the fields", () => {
   test("DEC-04 the refusal names what an option lacks, and the maximum number", async () => {
     const blank = withQuestion({ ...choice, criteria: { " ": "x", b: "y" } });
     const nameless = await refusedBefore(blank, 400, "invalid_value", "questions.q.criteria. ");
-    expect(nameless.message).toContain("the name of an option must not be empty");
+    expect(nameless.message).toContain("must not have an empty option name");
     const crowd = withQuestion({ ...choice, criteria: options(1001) });
     const refused = await refusedBefore(crowd, 400, "invalid_value", "questions.q.criteria");
-    expect(refused.message).toContain("may have 1000 options at most");
+    expect(refused.message).toContain("must have at most 1000 options");
   });
 
   test("ERR-10 DEC-03 an unsupported field is named before one with too many entries", async () => {
@@ -229,7 +229,7 @@ describe("images", () => {
       "invalid_value",
       "questions.q.criteria",
     );
-    expect(error.message).toContain("takes at most 10 levels");
+    expect(error.message).toContain("supports at most 10 levels");
     const answer = await scene.decide(tenant.key, decisionBody({ model, images: [RED] }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
   });

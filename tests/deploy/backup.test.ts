@@ -90,7 +90,7 @@ test("a backup can exclude secrets, needs an empty folder, and leaves PostgreSQL
   expect(again.stderr).toContain("is not empty");
   // The system has no such folder there.
   for (const folder of [path.join(saved, "gateway.sqlite", "x"), "/proc/x"])
-    expect((await run("backup", folder)).stderr).toMatch(/cannot be used \(\w+\)\. Name a folder that can be written/);
+    expect((await run("backup", folder)).stderr).toMatch(/cannot be used \(\w+\)\. Choose a writable folder/);
   const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
   expect(elsewhere.stderr).toContain("pg_dump");
 });
@@ -118,7 +118,7 @@ test("BILL-07 a backup has the master key that opens it or reports its absence; 
   writeFileSync(path.join(dataDir, "master-key"), former.toString("base64"));
   expect(await saved("file-of-before")).toEqual([[], 1]);
   const { stdout } = await runCli(["backup", path.join(dataDir, "told")], { DATA_DIR: dataDir });
-  expect(stdout).toContain("Its master key is not in it");
+  expect(stdout).toContain("The master key is not included");
   writeFileSync(path.join(dataDir, "master-key.next"), used.toString("base64"));
   expect(await saved("while-it-changes")).toEqual([["master-key", "master-key.next"], 1]);
   expect(await saved("from-settings", { GATEWAY_MASTER_KEY: used.toString("base64") })).toEqual([[], 1]);

@@ -1,5 +1,7 @@
-import { readFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { brotliDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { sbom } from "../../scripts/sbom.mjs";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
@@ -40,20 +42,16 @@ describe("dependency policy", () => {
     expect(loose).toEqual([]);
   });
 
-  test("every installed package is locked by its digest, without a registry URL", () => {
+  test("SAFE-05 every entry of the lock file has a SHA-512 and no registry URL, for every platform", () => {
     const open = packages.filter(([, { integrity }]) => integrity?.startsWith("sha512-") !== true);
-    expect(
-      open.filter(([, entry]) => isSupportedPlatform(entry) || entry.optional !== true).map(([where]) => where),
-    ).toEqual([]);
+    expect(open.map(([where]) => where)).toEqual([]);
     expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   });
 
   test("no install scripts of packages run", () => {
     const settings = read(".npmrc").split("\n");
     for (const line of ["ignore-scripts=true", "save-exact=true"]) expect(settings).toContain(line);
-    // These would only choose between two versions of a framework for the page /docs, which is shipped built.
-    const withScripts = packages.filter(([, entry]) => entry.hasInstallScript === true).map(([where]) => where);
-    expect(withScripts.filter((where) => !where.endsWith("/vue-demi"))).toEqual([]);
+    expect(packages.filter(([, entry]) => entry.hasInstallScript === true).map(([where]) => where)).toEqual([]);
   });
 
   test("licences are on the page's list", () => {
@@ -73,6 +71,14 @@ describe("dependency policy", () => {
     expect(copyleft.filter(([where]) => !where.includes("/lightningcss")).map(([where]) => where)).toEqual([]);
   });
 
+  test("OPS-20 no development package is installed with the runtime unless npm treats it as an optional peer", () => {
+    const installed = packages
+      .filter(([, { dev }]) => dev !== true)
+      .map(([where]) => where.slice("node_modules/".length));
+    const tools = Object.keys(manifest.devDependencies).filter((name) => installed.includes(name));
+    expect(tools.sort()).toEqual(["@types/node", "@types/react", "typescript", "vitest"]);
+  });
+
   test("each runtime package has its reason on the page, and no other is listed", () => {
     const [, table = ""] = page.split("## What runs, and why");
     const named = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = ""]) => cell.match(/[^`, ]+/g) ?? []);
@@ -81,12 +87,34 @@ describe("dependency policy", () => {
   });
 });
 
+describe("files with an origin outside the lock file", () => {
+  test("SAFE-05 the vendored script has the digest of its recorded origin", () => {
+    const origin = JSON.parse(read("portal/vendor/origin.json"));
+    expect(readdirSync(path.join(PROJECT_ROOT, "portal/vendor")).sort()).toEqual([origin.file, "origin.json"]);
+    const packed = readFileSync(path.join(PROJECT_ROOT, "portal/vendor", origin.file));
+    expect(hash("sha256", brotliDecompressSync(packed))).toBe(origin.sha256);
+    expect(origin.file).toBe(`api-reference-${origin.version}.js.br`);
+  });
+
+  test("SAFE-05 every pinned Node has a recorded digest, and the installed one matches it", () => {
+    const { version, sha256 } = JSON.parse(read("scripts/runtime.json"));
+    const pinned = Object.entries(manifest.optionalDependencies);
+    expect(Object.keys(sha256).sort()).toEqual(pinned.map(([name]) => name).sort());
+    expect(new Set(pinned.map(([, wanted]) => wanted))).toEqual(new Set([version]));
+    const files = Object.keys(sha256).map((name) => [name, path.join(PROJECT_ROOT, "node_modules", name, "bin/node")]);
+    for (const [name = "", file = ""] of files)
+      if (existsSync(file)) expect(hash("sha256", readFileSync(file)), name).toBe(sha256[name]);
+  });
+});
+
 describe("the SBOM", () => {
   test("has every package of the lock file, once, with digest and licence, and is deterministic", () => {
     const made = sbom({ all: true });
     const locked = new Set(packages.map(([where, { version }]) => `${where.split("node_modules/").at(-1)}@${version}`));
+    const { package: vendored, version } = JSON.parse(read("portal/vendor/origin.json"));
+    locked.add(`${vendored}@${version}`);
     expect(made.components.map((component) => component["bom-ref"]).sort()).toEqual([...locked].sort());
-    expect(made.components.filter(({ hashes }) => hashes !== undefined).length).toBeGreaterThan(500);
+    expect(made.components.filter(({ hashes }) => hashes === undefined)).toEqual([]);
     expect(JSON.stringify(made)).toBe(JSON.stringify(sbom({ all: true })));
     expect(JSON.stringify(made)).not.toMatch(/registry|\d{4}-\d\d-\d\dT/);
   });

@@ -16,7 +16,7 @@ test("OPS-05 the image keeps the gateway's runtime, and nothing that only builds
 });
 
 /** Files with side effects on load. */
-const ACTS = /(?:-worker|\/cli|\/node-connect|\/agent)\.ts$/;
+const ACTS = /(?:-worker|\/cli|\/node-connect|\/agent|^\/node-agent)\.ts$/;
 
 const LOAD_ALL = `
   import { readdirSync } from "node:fs";

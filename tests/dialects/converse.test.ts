@@ -277,19 +277,24 @@ describe("errors", () => {
     const cache_control = { type: "ephemeral", ttl: "1h" };
     const messages = [{ role: "user", content: [{ type: "text", text: "Hi", cache_control }] }];
     const tools = [{ type: "function", function: { name: "f" }, cache_control }];
-    for (const more of [{ messages }, { tools }, { messages, tools }]) {
+    const [inMessages, inTools] = ["messages[].content[].cache_control", "tools[].cache_control"];
+    for (const [more, omitted] of [
+      [{ messages }, [inMessages]],
+      [{ tools }, [inTools]],
+      [{ messages, tools }, [inMessages, inTools]],
+    ] as const) {
       bedrock().next({ json: replyOf(ANSWER) });
       const { status, headers } = await ask(more);
       expect(status).toBe(200);
       expect(bedrock().requests.at(-1)?.raw.toString()).not.toContain("cachePoint");
-      expect((await rowOf(headers)).attempts[0].reason).toBe("answered whole; left out: cache_control");
+      expect((await rowOf(headers)).omitted).toEqual(omitted);
     }
     bedrock().next({ json: replyOf(ANSWER) });
     const { headers } = await ask({ model: CLAUDE, messages, tools });
     expect(bedrock().requests.at(-1)?.json).toMatchObject({
       toolConfig: { tools: [{}, { cachePoint: { ttl: "1h" } }] },
     });
-    expect((await rowOf(headers)).attempts[0].reason).toBe("answered whole");
+    expect((await rowOf(headers)).omitted).toEqual([]);
   });
 
   test("CHAT-02 an image by URL is refused with its path, and no provider is called", async () => {

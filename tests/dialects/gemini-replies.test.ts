@@ -4,7 +4,7 @@ import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
 import { geminiUpstream } from "../../src/language/dialects/gemini/upstream/dialect.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
-import { cutInto, eventsIn, folded } from "../support/events.ts";
+import { carried, cutInto, eventsIn, folded } from "../support/events.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
 import { loadExchange } from "../support/replay.ts";
 
@@ -136,7 +136,7 @@ describe("content", () => {
 
 describe("the end", () => {
   const finishOf = (stated: string, parts: Record<string, unknown>[] = [{ text: "a" }]) =>
-    reply(whole(parts, { finish: stated })).at(-1);
+    carried(reply(whole(parts, { finish: stated }))).at(-1);
 
   test.each([
     ["STOP", "stop"],
@@ -369,7 +369,11 @@ describe("sources", () => {
       groundingChunks: grounding.groundingChunks,
       groundingSupports: [{ segment: { partIndex: 2, startIndex: 0, endIndex: 5 }, groundingChunkIndices: [0] }],
     };
-    expect(cited(reply(whole(parts, { candidate: { groundingMetadata } })))).toMatchObject([{ start: 1, end: 6 }]);
+    expect(cited(reply(whole(parts, { candidate: { groundingMetadata } })))).toMatchObject([
+      { start: 1, end: 6 },
+      // A source that no passage refers to.
+      { start: null, end: null },
+    ]);
   });
 
   test("recited passages are reported too", () => {
@@ -403,7 +407,7 @@ describe("errors", () => {
   test("a body of any other shape still gives a failure", () => {
     for (const body of [undefined, null, "x", [], {}, { error: "x" }, [null]])
       expect(geminiUpstream.decodeProblem(body, 500, {})).toEqual({
-        message: "the provider gave no reason",
+        message: "the provider stated no reason",
         code: null,
         type: null,
         status: 500,

@@ -240,7 +240,10 @@ describe("Vertex AI", () => {
     });
     const file = await fileWith("AIza-CANARY-1");
     const refused = await plain.cli("provider", "connect", "google-vertex", "--key-file", file, "--no-test");
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("google-vertex takes no plain key") });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("google-vertex does not support plain keys"),
+    });
     expect(refused.stderr).not.toContain("CANARY");
     const connected = await plain.cli("provider", "connect", "google-ai-studio", "--key-file", file, "--no-test");
     expect(connected.code).toBe(0);

@@ -260,7 +260,10 @@ describe("recorded traffic of the messages API", () => {
       completion_tokens: output_tokens,
       total_tokens: input + output_tokens,
       prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-      completion_tokens_details: { reasoning_tokens: given.output_tokens_details?.thinking_tokens ?? 0 },
+      // Not zero where the provider does not count it.
+      ...(given.output_tokens_details?.thinking_tokens === undefined
+        ? {}
+        : { completion_tokens_details: { reasoning_tokens: given.output_tokens_details.thinking_tokens } }),
       cost: Number(nanos) / 1e9,
       currency: "EUR",
     });

@@ -53,7 +53,7 @@ describe("a whole reply", () => {
     expect(headers.has("x-svc-compute-countries")).toBe(false);
     expect(await scene.row(String(headers.get("x-svc-request-id")))).toMatchObject({ level: "L0", countries: [] });
     const { by_country } = await scene.gateway.manage("GET", `/workspaces/${own.slug}/evidence`);
-    expect(by_country).toMatchObject([{ name: "not known", served: 1 }]);
+    expect(by_country).toMatchObject([{ name: "unknown", served: 1 }]);
   });
 
   test("CHAT-01 the provider is called in its own dialect, with the operator's key and nothing of the caller", async () => {

@@ -230,8 +230,8 @@ describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model
     expect(status).toBe(200);
     expect(JSON.stringify(received(provider))).toContain(`"temperature":${Math.min(1.7, scaleEnd)}`);
     const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
-    const note = expect.stringContaining("left out: temperature above 1");
-    expect(attempts.at(-1).reason).toEqual(scaleEnd === 1 ? note : expect.not.stringContaining("left out"));
+    const note = expect.stringContaining("adjusted: temperature above 1");
+    expect(attempts.at(-1).reason).toEqual(scaleEnd === 1 ? note : "complete response");
   });
 
   test.each(["user", "safety_identifier"])("PARAM-01 %s is forwarded whole or ignored, with any value", async (row) => {
@@ -291,7 +291,7 @@ test.each(["max_tokens", "max_completion_tokens"])(
     expect(await refused({ [param]: 9_000_000 })).toMatchObject({
       code: "invalid_value",
       param,
-      message: expect.stringMatching(`${CHAT_MODEL}: ${param} .* writes at most \\d+ tokens`),
+      message: expect.stringMatching(`${CHAT_MODEL}: ${param} .* supports at most \\d+ output tokens`),
     });
     expect(await refused({ [param]: 9_000_000, seed: 7, top_k: 5 })).toMatchObject({ code: "unsupported_parameter" });
   },
@@ -379,11 +379,11 @@ describe("one model on two dialects", () => {
 
   test("PARAM-03 the refusal names models that take the request, and suggests none if there are none", async () => {
     const seed = await refused({ model: MODEL, seed: 7 });
-    const [, instead = ""] = /choose another model: ([^,\s]+)/.exec(seed.message) ?? [];
+    const [, instead = ""] = /use another model: ([^,\s]+)/.exec(seed.message) ?? [];
     expect((await ask({ model: instead, seed: 7 })).status).toBe(200);
     for (const model of [MODEL, "auto"]) {
       const { message, param } = await refused({ model, min_p: 0.1 });
-      expect([param, message]).toEqual(["min_p", expect.stringMatching(/Leave it out: nothing that can be called/)]);
+      expect([param, message]).toEqual(["min_p", expect.stringMatching(/Omit it: no callable endpoint/)]);
     }
   });
 });
@@ -408,8 +408,8 @@ describe("conflicts found only while encoding", () => {
     expect(scene.at(CHAT).requests.length).toBe(chat + 1);
     expect(callsOf().reduce((sum, one) => sum + one, 0)).toBe(before.reduce((sum, one) => sum + one, 0) + 1);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
-    expect(JSON.stringify(row)).toContain("cannot be told: unsupported_parameter (temperature)");
-    expect(headers.get("x-svc-route-reason")).toMatch(/chosen after \d passed over$/);
+    expect(JSON.stringify(row)).toContain("cannot be encoded: unsupported_parameter (temperature)");
+    expect(headers.get("x-svc-route-reason")).toMatch(/chosen after \d skipped$/);
   });
 
   test("LOG-01 BILL-02 a caller's id that an endpoint cannot express is not in its log row, at any length", async () => {
@@ -422,7 +422,7 @@ describe("conflicts found only while encoding", () => {
     expect([status, headers.get("x-svc-model")]).toEqual([200, CHAT_MODEL]);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
     expect(JSON.stringify(row)).not.toContain("planted");
-    expect(row.attempts[0].reason).toBe("cannot be told: invalid_value (messages.1.tool_call_id)");
+    expect(row.attempts[0].reason).toBe("cannot be encoded: invalid_value (messages.1.tool_call_id)");
   });
 
   test("PARAM-03 if no endpoint can, the first candidate's reason is reported; a real failure takes precedence", async () => {

@@ -5,7 +5,7 @@ import { contentOf, openScene, type Provider, type Scene } from "../support/scen
 import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
 
 /** One model, served over chat completions by one provider and over responses by another. */
-const model = "alibaba/qwen3.5-397b-a17b";
+const model = "openai/gpt-oss-120b";
 
 let scene: Scene;
 let tenant: Tenant;

@@ -21,10 +21,13 @@ const messages = (model: string, stop_sequences: readonly string[]) =>
 test("PARAM-01 PARAM-03 more are refused by name before any provider is called, or routed to a provider that takes them", async () => {
   const model = "openai/gpt-4.1";
   const message = await messages(model, five);
-  expect([message.status, message.body.error.param]).toEqual([400, "stop_sequences"]);
+  const { code, param } = message.body.error;
+  expect([message.status, code, param]).toEqual([400, "invalid_value", "stop_sequences"]);
   const chat = await scene.chat(tenant.key, { model, stop: five });
-  expect([chat.status, chat.body.error.code, chat.body.error.param]).toEqual([400, "unsupported_parameter", "stop"]);
-  expect(chat.body.error.message).toContain("takes at most four sequences to stop at");
+  expect([chat.status, chat.body.error.code, chat.body.error.param]).toEqual([400, "invalid_value", "stop"]);
+  expect(chat.body.error.message).toContain(
+    "stop exceeds the limit: each endpoint supports at most four stop sequences",
+  );
   expect(scene.at("openai").requests).toHaveLength(0);
   expect((await scene.chat(tenant.key, { model, stop: five.slice(1) })).status).toBe(200);
   expect((await messages(MODEL, five)).status).toBe(200);

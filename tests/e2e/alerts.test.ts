@@ -104,12 +104,12 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.goto(portal.at("alerts"));
     await page.getByRole("button", { name: "Send test alert" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("it answered 500").waitFor();
+    await dialog.getByText("the receiver responded with 500").waitFor();
     await dialog.getByRole("button", { name: "Close" }).last().click();
     const token = portal.gateway.adminToken;
     const send = () => portal.gateway.call(token, `/manage${alerts}/test`, { method: "POST" });
     while ((await send()).status === 200);
     await page.getByRole("button", { name: "Send test alert" }).click();
-    await dialog.getByText("10 test alerts an hour").waitFor();
+    await dialog.getByText("10 test alerts per hour").waitFor();
   });
 });

@@ -54,9 +54,21 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     expect(await page.locator("details").count()).toBe(body.endpoint_count);
     const first = page.locator("details").first();
     if ((await first.getAttribute("open")) === null) await first.locator("summary").click();
-    await first.getByRole("heading", { name: "Evidence" }).waitFor();
-    expect(await first.getByText(/Read \d+ \w+ \d{4}/).count()).toBeGreaterThan(0);
+    await first.getByRole("heading", { name: "Evidence for L3" }).waitFor();
+    await first.getByText("Inference in the EEA only").waitFor();
+    expect(await first.getByText(/^(Verified|Claimed|Doubtful)$/).count()).toBeGreaterThan(4);
+    expect(await first.getByText(/Read \d+ \w+ \d{4}/).count()).toBeGreaterThan(4);
+    await first.getByRole("heading", { name: "Price history" }).waitFor();
+    await first.getByText(/^Since \d+ \w+ \d{4}$/).waitFor();
     await first.getByText("per 1M tokens").first().waitFor();
+    // Synonyms are merged, and visitors see no measurements.
+    const about = page
+      .getByRole("region", { name: "About" })
+      .or(page.locator("section", { hasText: body.description }));
+    await about.first().waitFor();
+    expect(await page.getByRole("link", { name: "Vision", exact: true }).count()).toBe(1);
+    expect(await page.getByText("Image input (vision)").count()).toBe(0);
+    expect(await first.getByRole("heading", { name: "Measured" }).count()).toBe(0);
     await page.getByLabel("Currency").selectOption("USD");
     await page.waitForURL(/currency=USD/);
     await first.getByText(/US\$/).first().waitFor();
@@ -64,20 +76,83 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await expectAccessible(page);
   });
 
+  test("PORTAL-07 a model has code for its surface with the base URL of this gateway", async () => {
+    const page = await portal.page("visitor");
+    const codeFor = async (model: string, language: string) => {
+      await page.goto(`${portal.origin}/app/models/${model}`);
+      await page.getByRole("tab", { name: language, exact: true }).click();
+      return page.getByRole("tabpanel").getByRole("region").textContent();
+    };
+    const chat = await codeFor("mistral/mistral-small-2506", "curl");
+    expect(chat).toContain(`${portal.origin}/v1/chat/completions`);
+    expect(chat).toContain('"model": "mistral/mistral-small-2506"');
+    expect(await codeFor("baai/bge-m3", "Python")).toContain("client.embeddings.create");
+    expect(await codeFor("sandbox/listen", "TypeScript")).toContain("client.audio.transcriptions.create");
+  });
+
+  test("PORTAL-07 endpoints show measured uptime and latency with their window once there is traffic", async () => {
+    const page = await portal.page("operator");
+    await page.goto(`${portal.origin}/app/models/sandbox/embed`);
+    const card = page.locator("details").first();
+    await card.locator("summary").click();
+    await card.getByText("No data yet.").waitFor();
+    const { key } = await portal.gateway.tenant();
+    const body = { model: "sandbox/embed", input: "Hello" };
+    for (let count = 0; count < 3; count++)
+      expect((await portal.gateway.call(key, "/v1/embeddings", { body })).status).toBe(200);
+    await page.reload();
+    const measured = page.locator("details", { hasText: "Uptime" }).first();
+    await page.getByText("Uptime").first().waitFor({ state: "attached" });
+    if ((await measured.getAttribute("open")) === null) await measured.locator("summary").click();
+    await measured.getByText("100%").waitFor();
+    await measured.getByText(/p50 \d+ ms, p95 \d+ ms/).waitFor();
+    await measured.getByText(/3 requests since .* Latency from the last 3 responses\./).waitFor();
+    await expectAccessible(page);
+  });
+
+  test("PORTAL-07 up to four models are compared side by side, and the URL keeps the selection", async () => {
+    const page = await portal.page("visitor", { allow: [/status of 404/] });
+    await page.goto(`${portal.origin}/app/models/mistral/mistral-small-2506`);
+    await page.getByRole("link", { name: "Compare" }).click();
+    await page.getByRole("heading", { level: 1, name: "Compare models" }).waitFor();
+    const add = async (text: string, name: string) => {
+      await page.getByLabel("Add a model").fill(text);
+      await page.getByRole("list", { name: "Models found" }).getByRole("button", { name }).first().click();
+      await page.getByRole("columnheader", { name }).waitFor();
+    };
+    await add("gpt-oss-120b", "gpt-oss-120b");
+    await add("claude-opus-4-8", "Claude Opus 4.8");
+    await add("gemini-2.5-pro", "Gemini 2.5 Pro");
+    // The picker is hidden once four models are selected.
+    await expect.poll(() => page.getByLabel("Add a model").count()).toBe(0);
+    for (const name of ["Levels", "Countries", "Lowest price", "Context", "Capabilities", "Quality"])
+      await page.getByRole("rowheader", { name, exact: true }).waitFor();
+    await screenshot(page, "compare");
+    await expectAccessible(page);
+    const other = await portal.page("visitor");
+    await other.goto(page.url());
+    await other.getByRole("columnheader", { name: "Gemini 2.5 Pro" }).waitFor();
+    expect(await other.getByRole("columnheader").count()).toBe(5);
+    await other.getByRole("button", { name: "Remove Gemini 2.5 Pro" }).click();
+    await expect.poll(() => other.getByRole("columnheader").count()).toBe(4);
+    expect(new URL(other.url()).searchParams.get("models")).not.toContain("gemini");
+    await page.goto(`${portal.origin}/app/models/compare?models=unknown/nothing`);
+    await page.getByText("Model not found: unknown/nothing").waitFor();
+    await page.getByRole("button", { name: "Remove from comparison" }).click();
+    await page.getByText("No models selected").waitFor();
+  });
+
   test("PORTAL-07 inside a workspace the pages say what its policy allows, and lead to the playground", async () => {
     const page = await portal.page("operator");
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     await page.goto(`${portal.origin}/app/models/sandbox/chat`);
     const us = page.locator("details", { hasText: "sandbox-us" });
-    await us.getByText("Excluded by your policy").waitFor();
-    await page.locator("details", { hasText: "sandbox-de" }).getByText("Allowed by your policy").waitFor();
+    await us.getByText("Excluded by policy").waitFor();
+    await page.locator("details", { hasText: "sandbox-de" }).getByText("Available", { exact: true }).waitFor();
     const link = page.getByRole("link", { name: "Try in playground" });
     expect(await link.getAttribute("href")).toBe("/app/w/demo/playground?surface=chat&model=sandbox%2Fchat");
     await page.goto(`${portal.origin}/app/models?q=sandbox/chat`);
-    await page
-      .getByText(/^\d of \d$/)
-      .first()
-      .waitFor();
+    await page.getByRole("table").getByText("Available", { exact: true }).first().waitFor();
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: null });
   });
 
@@ -90,11 +165,16 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     for (const title of ["About", "Evidence", "Regions"])
       await page.getByRole("heading", { name: title, exact: true }).waitFor();
     await page.getByText("Certifications").waitFor();
+    const ownership = page.locator("dl > div", { hasText: "wholly owned subsidiary of the iliad group" });
+    await ownership.getByText("Claimed").first().waitFor();
+    await ownership.getByText("Third-party source").first().waitFor();
+    await ownership.getByText(/^Missing: A Scaleway or iliad page/).waitFor();
     await screenshot(page, "provider");
     await expectAccessible(page);
     await page.getByRole("link", { name: "About sovereignty levels" }).click();
     await page.getByRole("heading", { level: 1, name: "Sovereignty levels" }).waitFor();
     await page.getByRole("listitem").nth(5).waitFor();
+    expect(await page.getByText("Verified").count()).toBeGreaterThan(1);
     await screenshot(page, "sovereignty");
     await expectAccessible(page);
   });

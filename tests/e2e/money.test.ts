@@ -37,12 +37,16 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     for (const entry of data)
       expect(await ledger.getByTitle(`${entry.balance_after} EUR`).count(), entry.id).toBeGreaterThan(0);
     const charged = ledger.getByRole("row").filter({ has: page.getByRole("link", { name: /chatcmpl-past/ }) });
+    // Rounded on the page, exact in the tooltip.
     const shown = async (row: number) => {
-      const cells = await charged.nth(row).getByRole("cell").allTextContents();
-      const [amount = 0, after = 0] = cells
-        .slice(-2)
-        .map((text) => Math.round(Number(text.replaceAll(/[^\d.-]/g, "")) * 1e9));
-      return { amount, after };
+      const cells = charged.nth(row).getByRole("cell");
+      const exact = async (at: number) => {
+        const title = await cells.nth(at).locator("[title$=EUR]").getAttribute("title");
+        return nanosOf((title ?? "").replace(" EUR", ""));
+      };
+      const count = await cells.count();
+      expect(await cells.nth(count - 1).textContent()).toMatch(/€\d+\.\d\d$/);
+      return { amount: await exact(count - 2), after: await exact(count - 1) };
     };
     const [newer, older] = [await shown(0), await shown(1)];
     expect(older.after + newer.amount).toBe(newer.after);

@@ -12,6 +12,7 @@ import {
 } from "../support/nodes.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
+import { pick } from "./support/pick.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
@@ -36,11 +37,11 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
 
   const kept = (): Promise<Json> => portal.gateway.manage("GET", "/workspaces/demo/nodes");
 
-  test("PORTAL-01 a node is added, connects while one looks, is mapped, gets a new token, and is removed", async () => {
+  test("PORTAL-01 NODE-04 NODE-05 NODE-06 a node is added with one command, attested, mapped, gets a new token, and is removed", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("nodes"));
     await page.getByText("No nodes yet").waitFor();
-    await page.getByText(/bin\/gateway node connect --url/).waitFor();
+    await page.getByText(/node agent\.mjs --url/).waitFor();
     await expectAccessible(page);
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
@@ -52,26 +53,52 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     const token = (await dialog.locator("[data-secret]").textContent()) ?? "";
     expect(token).toMatch(/^nt_svc_/);
     await dialog.getByText("Waiting for connection").waitFor();
+    // NODE-06: one command each, with the token filled in.
+    const command = dialog.getByRole("region", { name: "Run the agent" });
+    await dialog.getByRole("radio", { name: "vLLM" }).check();
+    const url = portal.gateway.url.replace("127.0.0.1", "localhost");
+    expect((await command.textContent())?.replace(/ \\\n\s*/g, " ")).toBe(
+      `curl -fsSLO ${url}/node/agent.mjs && GATEWAY_NODE_TOKEN=${token} node agent.mjs --url ${url} --upstream http://127.0.0.1:8000/v1`,
+    );
+    await dialog.getByRole("tab", { name: "Docker" }).click();
+    await command.getByText(`-e GATEWAY_NODE_TOKEN=${token} node:`).waitFor();
+    await dialog.getByText("Works behind NAT", { exact: false }).waitFor();
+    await expectAccessible(page);
     const agent = connect(token);
     await dialog.getByText("Serves llama3:8b, qwen3:4b, nomic-embed-text.").waitFor();
     await dialog.getByRole("button", { name: "I copied the token" }).click();
     // Shown once: nothing of it is on the page any more.
     expect(await page.content()).not.toContain(token);
-    const row = page.getByRole("row").filter({ hasText: "rack" });
+    const row = page.getByRole("row", { includeHidden: true }).filter({ hasText: "rack" });
     await row.getByText("connected").waitFor();
     await row.getByText("0 of 8").waitFor();
     await row.getByText("not declared").waitFor();
     await row.getByRole("button", { name: "rack" }).click();
-    await page.getByLabel("Country").selectOption("DE");
+    await pick(page.getByLabel("Country"), "Germany");
     await page.getByRole("button", { name: "Save country" }).click();
     await row.getByText("Germany").waitFor();
+    // NODE-04: the country decides the level, an admin attests a higher one.
+    await row.getByText(/^L1/).waitFor();
+    await page.getByRole("button", { name: "Attest level" }).click();
+    await page.getByLabel("Level", { exact: true }).selectOption("L3");
+    await page.getByLabel("Name", { exact: true }).fill("Ada Moreau");
+    await page.getByLabel("Reason", { exact: true }).fill("Own hardware in our own building.");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Attest level" }).last().click();
+    await row.getByText("attested").waitFor();
+    await page.getByText("Own hardware in our own building.").waitFor();
+    // NODE-05: surfaces can be set explicitly.
+    const surfaces = page.getByLabel("Surfaces of qwen3:4b");
+    await surfaces.selectOption("embeddings");
+    await page.getByText("Surfaces saved").waitFor();
     await page.getByLabel("Node model", { exact: true }).selectOption("llama3:8b");
     const behind = page.getByLabel("Catalogue model", { exact: true });
-    await behind.selectOption("sandbox/chat");
+    await pick(behind, "sandbox/chat");
     // Nodes only serve chat and embeddings.
-    const offered = await behind
-      .locator("option")
-      .evaluateAll((options) => options.map(({ textContent }) => textContent));
+    await behind.click();
+    await page.getByRole("option").filter({ hasText: "sandbox/embed" }).first().waitFor();
+    const offered = await page.getByRole("option").allTextContents();
+    await page.keyboard.press("Escape");
     expect(offered).toContain("sandbox/embed");
     expect(offered).not.toContain("sandbox/listen");
     await page.getByRole("button", { name: "Add mapping" }).click();
@@ -79,8 +106,14 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     expect(await portal.gateway.manage("GET", "/workspaces/demo/nodes/rack")).toMatchObject({
       mapping: { "llama3:8b": "sandbox/chat" },
       country: "DE",
+      level: "L3",
+      attestation: { name: "Ada Moreau" },
+      surfaces: { "qwen3:4b": ["embeddings"] },
       state: "connected",
     });
+    await page.getByRole("button", { name: "Withdraw" }).click();
+    await page.getByRole("button", { name: "Withdraw" }).last().click();
+    await page.getByText("None. The level follows from the country.").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Rotate token" }).click();
     await page.getByRole("button", { name: "Rotate token" }).last().click();
@@ -119,6 +152,20 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
     await screenshot(page, "node");
+  });
+
+  test("NODE-06 a node with an older agent shows the update command", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const { token } = await createNode(portal.gateway, slug, "attic");
+    agentForTest(portal.gateway.url, token, local.url, { version: "0.0.9" });
+    await waitForNodeState(portal.gateway, slug, "attic", "connected");
+    const page = await portal.page("operator");
+    await page.goto(portal.at("nodes", slug));
+    await page.getByRole("row").filter({ hasText: "attic" }).getByText("Update agent").waitFor();
+    await page.goto(portal.at("nodes?node=attic", slug));
+    await page.getByText("The agent is version 0.0.9, the gateway").waitFor();
+    await page.getByText(/^curl -fsSLO http:\/\/localhost:\d+\/node\/agent\.mjs$/).waitFor();
+    await expectAccessible(page);
   });
 
   test("PORTAL-12 a request to a model of a long name fits on a phone", async () => {

@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await expectAccessible(page);
     await screenshot(page, "operator-health");
     await page.getByRole("row").nth(1).getByRole("link").click();
-    await page.locator("dialog[open]").getByText("Planning estimate").waitFor();
+    await page.getByRole("dialog").getByText("Planning estimate").waitFor();
     await page.waitForURL(/endpoint=sandbox/);
   });
 
@@ -54,14 +54,14 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await page.getByRole("searchbox").fill("mistral");
     await rowOf(page, "Workspace keys only").getByText("PROVIDER_MISTRAL_API_KEY").waitFor();
     await page.getByRole("button", { name: /^Connect / }).click();
-    await page.locator("dialog[open]").getByText("PROVIDER_MISTRAL_API_KEY_FILE=").waitFor();
+    await page.getByRole("dialog").getByText("PROVIDER_MISTRAL_API_KEY_FILE=").waitFor();
     await page.keyboard.press("Escape");
     upstream.always({ status: 401, json: { error: { message: "no" } } });
     await page.getByRole("searchbox").fill("deepinfra");
     await rowOf(page, "connected")
       .getByRole("button", { name: /^Test / })
       .click();
-    await page.locator("dialog[open]").getByText("Rejected", { exact: true }).waitFor();
+    await page.getByRole("dialog").getByText("Rejected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Done" }).click();
     await expectAccessible(page);
     await page.getByRole("searchbox").fill("s");

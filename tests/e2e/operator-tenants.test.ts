@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     const act = async (item: string, button: string) => {
       await page.getByRole("button", { name: "Actions for Clara Nowak" }).click();
       await page.getByRole("menuitem", { name: item }).click();
-      await page.locator("dialog[open]").getByRole("button", { name: button }).click();
+      await page.getByRole("dialog").getByRole("button", { name: button }).click();
     };
     await clara().waitFor();
     await act("Grant operator role", "Grant operator role");
@@ -100,7 +100,9 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await act("Remove operator role", "Remove operator role");
     await page.getByText("is no longer an operator").waitFor();
     await act("Create password reset link", "Create link");
-    expect(await page.locator("dialog[open] [data-secret]").textContent()).toContain("/app/reset-password?token=");
+    expect(await page.getByRole("dialog").locator("[data-secret]").textContent()).toContain(
+      "/app/reset-password?token=",
+    );
     await page.getByRole("button", { name: "Done" }).click();
     await act("Disable account", "Disable");
     await clara().getByText("disabled").waitFor();

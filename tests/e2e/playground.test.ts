@@ -65,11 +65,11 @@ describe.runIf(hasChromium)("the playground", () => {
     expect(await sent(page, "chat/completions")).toEqual(chat);
     const log = page.getByRole("log", { name: "Conversation" });
     await log.getByText(/simulated by sandbox-/).waitFor();
-    await page.getByRole("heading", { name: "Routing" }).waitFor();
+    await page.getByRole("heading", { name: "Receipt" }).waitFor();
     const row = await answered(page, "chat");
     expect(row.streaming).toBe(true);
     await page.getByText(/Raw response \(/).waitFor();
-    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys");
+    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys?purpose=playground");
     const made = data.find(({ name }: Json) => name === "Playground");
     const lifeMs = Date.parse(made.expires_at) - Date.parse(made.created_at);
     expect(lifeMs).toBeGreaterThan(55 * 60_000);
@@ -82,15 +82,17 @@ describe.runIf(hasChromium)("the playground", () => {
     await log.getByText("And again?").first().waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(
-      (await portal.gateway.manage("GET", "/workspaces/demo/keys")).data.filter(
-        ({ name }: Json) => name === "Playground",
+      (await portal.gateway.manage("GET", "/workspaces/demo/keys?purpose=playground")).data.filter(
+        ({ environment }: Json) => environment === "test",
       ),
     ).toHaveLength(1);
     await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "playground");
     // Nothing that was written is in the address, and the key is in this tab's memory only.
     expect(page.url()).not.toContain("morning");
-    const stored = await page.evaluate(() => JSON.stringify(Object.entries(localStorage)));
+    const stored = await page.evaluate(() =>
+      JSON.stringify([...Object.entries(localStorage), ...Object.entries(sessionStorage)]),
+    );
     expect(stored).not.toContain("sk_svc_");
     await expectAccessible(page);
   });
@@ -130,7 +132,7 @@ describe.runIf(hasChromium)("the playground", () => {
       ],
       tools: [expect.objectContaining({ name: "get_weather", input_schema: expect.objectContaining({}) })],
     });
-    await page.getByRole("heading", { name: "Routing" }).waitFor();
+    await page.getByRole("heading", { name: "Receipt" }).waitFor();
     await answered(page, "messages");
   });
 
@@ -215,12 +217,11 @@ describe.runIf(hasChromium)("the playground", () => {
     await expectAccessible(page);
   });
 
-  test("PORTAL-09 a plain member gets a personal key where that is allowed, and a clear sentence otherwise", async () => {
+  test("PORTAL-09 a plain member needs no personal key, and can use a pasted one", async () => {
     const page = await portal.page("member");
     await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: false });
     await page.goto(portal.at("playground?model=sandbox%2Fchat"));
-    await page.getByText("Personal keys are off in this workspace").waitFor();
-    expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
+    await page.getByText(/^Key: playground/).click();
     // A key that is pasted is used instead.
     const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", {
       name: "given",
@@ -233,7 +234,6 @@ describe.runIf(hasChromium)("the playground", () => {
       .getByRole("log")
       .getByText(/simulated by/)
       .waitFor();
-    await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true });
     await page.reload();
     await page.getByLabel("Prompt", { exact: true }).fill("With a key of my own");
     await page.getByRole("button", { name: "Send" }).click();
@@ -241,10 +241,12 @@ describe.runIf(hasChromium)("the playground", () => {
       .getByRole("log")
       .getByText(/simulated by/)
       .waitFor();
-    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys");
-    expect(data.find(({ kind, name }: Json) => kind === "personal" && name === "Playground")).toMatchObject({
-      member: "member@example.eu",
-    });
+    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys?purpose=playground");
+    expect(data.find(({ kind }: Json) => kind === "personal")).toMatchObject({ name: "Playground" });
+    // Recorded once the stream has ended.
+    await expect
+      .poll(async () => (await portal.gateway.manage("GET", "/workspaces/demo/requests?limit=1")).data)
+      .toMatchObject([{ member: "member@example.eu", key_name: "Playground" }]);
   });
 
   test("PORTAL-09 a response streams, can be stopped, and its cost is shown", async () => {

@@ -51,7 +51,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(await policy()).toMatchObject({ floor: "L2" });
     await page.getByRole("tab", { name: "History" }).click();
     await page.getByRole("row").filter({ hasText: "Current" }).getByText("ada@example.eu").waitFor();
-    await page.getByRole("button", { name: "Load version 1 into editor" }).click();
+    await page.getByRole("button", { name: "Load into editor: version 1" }).click();
     await page.getByText("1 rule changed").waitFor();
     expect(await page.getByRole("radio", { name: /No floor/ }).isChecked()).toBe(true);
   });
@@ -109,7 +109,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(await page.getByRole("button", { name: "Save policy" }).isDisabled()).toBe(true);
     const models = page.getByRole("group", { name: "Allowed models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
-    await models.getByRole("checkbox").check();
+    await models.getByRole("checkbox", { name: /sandbox\/chat-fr/ }).check();
     await page.getByText("3 rules changed").waitFor();
     const saved = { zero_data_retention: true, blocked_providers: ["sandbox-us"], allowed_models: ["sandbox/chat-fr"] };
     const remains = page.getByRole("region", { name: "Available after this policy" });
@@ -166,5 +166,24 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("Usage and spend of this workspace").waitFor();
     await page.goto(portal.at("limits", slug));
     await page.getByRole("button", { name: "Set limit" }).first().waitFor();
+  });
+
+  test("PORTAL-06 NODE-04 KEY-09 own nodes are exempted and test keys restricted, and new keys say what they call", async () => {
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L1" });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("policy"));
+    await page.getByLabel("Exempt own nodes").check();
+    await page.getByLabel("Simulated providers only").check();
+    await page.getByText("2 rules changed").waitFor();
+    await page.getByRole("button", { name: "Save policy" }).click();
+    await page.getByText("Policy saved").waitFor();
+    expect(await policy()).toMatchObject({ own_nodes: "exempt", test_keys: "simulated" });
+    await page.goto(portal.at("keys?new=1"));
+    await page.getByLabel("Environment").selectOption("test");
+    await page.getByText("Reaches simulated providers only").waitFor();
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { own_nodes: "subject", test_keys: "any" });
+    await page.reload();
+    await page.getByLabel("Environment").selectOption("test");
+    await page.getByText("the same models at the same price as a live key").waitFor();
   });
 });

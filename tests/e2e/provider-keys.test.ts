@@ -50,7 +50,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
     await drawer.getByText(/accepted the key/).waitFor();
     letIn.delete(OWN("good"));
     await drawer.getByRole("button", { name: "Test key" }).click();
-    await drawer.getByText(/did not accept the key/).waitFor();
+    await drawer.getByText(/rejected the key/).waitFor();
     await screenshot(page, "provider-keys-one");
     await expectAccessible(page);
     await drawer.getByRole("button", { name: "Disconnect" }).click();

@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.getByLabel("Duration (minutes)").fill("20");
     await page.getByText("Surfaces:").click();
     await page.getByRole("checkbox", { name: "chat" }).check();
-    await page.getByLabel("Reason").fill("Answers are cut off, ticket 4711");
+    await page.getByLabel("Reason").fill("Responses are cut off, ticket 4711");
     await expectAccessible(page);
     await page.getByRole("dialog").getByRole("button", { name: "Open window" }).click();
     const timer = page.getByRole("timer");
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.goto(portal.at("evidence", tenant.slug));
     await page.getByText("1 partially served").waitFor();
     const html = await page.request.get(`${portal.origin}/manage/workspaces/${tenant.slug}/evidence?format=html`);
-    expect(await html.text()).toContain("1, 1 of them served in part");
+    expect(await html.text()).toContain("1, 1 of them partially served");
     await page.getByRole("heading", { name: "By country" }).waitFor();
     await page.getByText("Germany").first().waitFor();
     await page.getByText("minimum level L2").waitFor();

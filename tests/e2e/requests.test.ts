@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { moneyText } from "../../portal/src/format/money.ts";
 import { durationText } from "../../portal/src/format/time.ts";
 import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
+import { pick } from "./support/pick.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
@@ -118,6 +120,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const lists = (rows: readonly Json[]) =>
       expect.poll(listed, { timeout: 15_000 }).toEqual(rows.map(({ id }) => `/app/w/${slug}/requests/${id}`));
     const all = await logged();
+    const keyName = all.find(({ key_id }) => key_id === keyId)?.key_name;
     await lists(all);
     for (const [name, label, value] of [
       ["key", "Key", keyId],
@@ -127,9 +130,8 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       ["member", "Member", member],
       ["env", "Environment", "live"],
     ] as const) {
-      const field = page.getByLabel(label, { exact: true });
-      if (name === "model" || name === "provider") await field.fill(value).then(() => field.press("Enter"));
-      else await field.selectOption(value);
+      if (name === "env") await page.getByLabel(label, { exact: true }).selectOption(value);
+      else await pick(page.getByRole("combobox", { name: label, exact: true }), name === "key" ? keyName : value);
       const fitting = await logged(new URLSearchParams({ [name]: value }).toString());
       expect([1, 2], name).toContain(fitting.length);
       await lists(fitting);
@@ -144,7 +146,8 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const [newest, failed] = all;
     const cells = (row: number) => rowsOf(page).nth(row).getByRole("cell");
     await lists(all);
-    const [, , , served, ...figures] = await cells(1).allTextContents();
+    const [, , , usedKey, served, ...figures] = await cells(1).allTextContents();
+    expect(usedKey).toBe(`Key${newest.key_name}`);
     expect(served).toContain(`${newest.provider}${newest.level}`);
     expect(figures).toEqual([
       `Tokens (in → out)${newest.usage.input_tokens}→in,${newest.usage.output_tokens}out`,
@@ -152,7 +155,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       `Total${durationText(newest.total_ms)}`,
     ]);
     await expect.poll(() => cells(1).nth(2).getByTitle(`${newest.cost} EUR`).count()).toBe(1);
-    expect(await cells(2).nth(1).textContent()).toBe(`Status${failed.status}${failed.error_code}`);
+    expect(await cells(2).nth(1).textContent()).toBe(`${failed.status}${failed.error_code}`);
     await links.first().click();
     await page.waitForURL(portal.at(`requests/${newest.id}`, slug));
   });
@@ -185,9 +188,9 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       ["Output tokens", row.usage.output_tokens, price.output_per_1m_tokens],
     ])
       expect(await costs.filter({ hasText: name }).textContent()).toBe(
-        `${name}${used}${perMillion} ${price.currency} per 1M tokens`,
+        `${name}${used}${moneyText(perMillion, price.currency, "price")} per 1M tokens`,
       );
-    expect(await costs.filter({ hasText: "Charge" }).textContent()).toBe(`Charge${row.cost} ${row.currency}`);
+    expect(await costs.filter({ hasText: "Charge" }).getByTitle(`${row.cost} ${row.currency}`).count()).toBe(1);
     const by = page.getByRole("definition");
     await expect
       .poll(() => by.allTextContents())
@@ -217,7 +220,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at(`requests/${refused}`));
     await page.getByText("sovereignty_floor_not_met").first().waitFor();
-    await page.getByText(/^Ask for a model that fits, or have the policy loosened/).waitFor();
+    await page.getByText(/^Use another model, or have the policy relaxed/).waitFor();
     expect(await page.getByRole("link", { name: "View policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
     const excluded = page.getByRole("table", { name: "Excluded candidates" });
     expect(await excluded.textContent()).toContain("below the floor L3");

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
+import { pick } from "./support/pick.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
@@ -38,8 +40,8 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     expect(values[0]).toBe(40);
     await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await preview.getByText(/excluded endpoint/).waitFor();
-    await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-fr");
-    await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-mini");
+    await pick(page.getByRole("combobox", { name: "Add model" }), "sandbox/chat-fr");
+    await pick(page.getByRole("combobox", { name: "Add model" }), "sandbox/chat-mini");
     await page.getByRole("button", { name: "Move sandbox/chat-mini up" }).click();
     await preview.and(page.locator('[aria-busy="false"]')).waitFor();
     await page.evaluate("scrollTo(0, 0)");
@@ -52,7 +54,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByLabel("Only selected models").check();
     const models = page.getByRole("group", { name: "Models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
-    await models.getByRole("checkbox").check();
+    await models.getByRole("checkbox", { name: /sandbox\/chat-fr/ }).check();
     await page.getByLabel("Preference").selectOption("fallback");
     await page.getByLabel("Effort").selectOption("low");
     await page.getByRole("button", { name: "Save router" }).click();
@@ -212,5 +214,27 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     }
+  });
+
+  test("NODE-06 PORTAL-06 the preview says which node changed the candidates, also after a visit elsewhere", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const { token } = await createNode(portal.gateway, slug, "rack", { mapping: { tiny: "sandbox/chat" } });
+    const { url } = await localForTest();
+    const page = await portal.page("operator");
+    await page.goto(portal.at("routers/auto", slug));
+    const preview = page.getByRole("region", { name: "Preview" });
+    await preview.getByRole("list").first().getByRole("listitem").first().waitFor();
+    expect(await preview.getByText("Candidates changed").count()).toBe(0);
+    await page.goto(portal.at("nodes", slug));
+    const agent = agentForTest(portal.gateway.url, token, url);
+    await waitForNodeState(portal.gateway, slug, "rack", "connected");
+    await page.goto(portal.at("routers/auto", slug));
+    await preview.getByText("Node rack joined").waitFor();
+    await preview.getByText("node/rack/tiny").first().waitFor();
+    await expectAccessible(page);
+    await preview.getByRole("button", { name: "Dismiss" }).click();
+    await preview.getByText("Node rack joined").waitFor({ state: "detached" });
+    await agent.stop();
+    await preview.getByText("Node rack disconnected").waitFor();
   });
 });

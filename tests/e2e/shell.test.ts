@@ -43,6 +43,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     const drawer = page.getByRole("dialog", { name: "Navigation" });
     await drawer.getByRole("link", { name: "Account" }).waitFor({ state: "detached" });
     await expectAccessible(page);
+    await drawer.getByRole("button", { name: "Workspace", exact: true }).click();
     await drawer.getByRole("link", { name: "Settings" }).click();
     await page.waitForURL(portal.at("settings"));
     await drawer.waitFor({ state: "hidden" });
@@ -129,7 +130,10 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "hidden" });
     expect(await page.evaluate("document.activeElement.textContent")).toContain("Create key");
-    expect(await page.evaluate("document.querySelector('[role=status][popover]').matches(':popover-open')")).toBe(true);
+    // Notifications are loaded after the screen.
+    await expect
+      .poll(() => page.evaluate("document.querySelector('[role=region][aria-live=polite]') !== null"))
+      .toBe(true);
   });
 
   test("a long name stays in the sidebar, whose current link is in sight", async () => {
@@ -189,7 +193,9 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await page.goto(portal.at());
     await page.getByRole("navigation", { name: "Main" }).waitFor();
     await page.context().setOffline(true);
-    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Limits" }).click();
+    const navigation = page.getByRole("navigation", { name: "Main" });
+    await navigation.getByRole("button", { name: "Control" }).click();
+    await navigation.getByRole("link", { name: "Limits" }).click();
     await page.getByText("Can't reach the gateway").first().waitFor();
     await page.context().setOffline(false);
     await page.getByRole("button", { name: "Try again" }).first().click();

@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await change.getByLabel("Current password").fill("three red bicycles");
     await change.getByLabel("New password").fill("seven green bicycles");
     await change.getByRole("button", { name: "Change password" }).click();
-    await change.getByRole("alert").filter({ hasText: "This is not your password." }).waitFor();
+    await change.getByRole("alert").filter({ hasText: "The password is wrong." }).waitFor();
     expect(await change.getByLabel("New password").getAttribute("aria-invalid")).not.toBe("true");
     await page.keyboard.press("Escape");
     ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
@@ -222,6 +222,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     const dialog = one.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByLabel("Password").fill(GRACE.password);
     await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.waitFor({ state: "detached" });
     await one.getByRole("button", { name: "Sign out all other sessions" }).waitFor({ state: "detached" });
     await two.reload();
     await two.getByRole("heading", { name: "Sign in" }).waitFor();

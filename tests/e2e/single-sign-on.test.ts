@@ -121,10 +121,10 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.route(/sign-in\/email$/, overBefore, { times: 1 });
     await page.getByLabel("Password", { exact: true }).fill("three red bicycles");
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
-    await page.getByText("The address or the password is not right.").waitFor();
+    await page.getByText("The email address or password is wrong.").waitFor();
     await trySingleSignOn(page);
     await page.getByText("Example ID is away.").waitFor();
-    expect(await page.getByText("The address or the password is not right.").count()).toBe(0);
+    expect(await page.getByText("The email address or password is wrong.").count()).toBe(0);
   });
 
   test("PORTAL-01 an address that the provider has not verified is refused, in words", async () => {

@@ -53,11 +53,11 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
   test("PORTAL-09 a key that was pasted into the playground stays with the workspace it was pasted in", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("playground", "one"));
-    await page.getByText("Key: temporary (1 hour)").click();
+    await page.getByText(/^Key: playground/).click();
     await page.getByLabel("Use your own key").fill("sk_svc_live_of_the_one");
     await page.getByText("Key: your key").waitFor();
     await switchTo(page, "two");
-    await page.getByText("Key: temporary (1 hour)").waitFor();
+    await page.getByText(/^Key: playground/).waitFor();
     expect(await page.getByLabel("Use your own key").inputValue()).toBe("");
   });
 

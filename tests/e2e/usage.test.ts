@@ -12,7 +12,9 @@ import { MEMBER_EMAIL, openPast, type Past } from "./support/past.ts";
 import { screenshot } from "./support/screenshot.ts";
 
 /** As the browser of these tests says it. */
-const compact = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 }).format;
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format;
+
+const share = new Intl.NumberFormat("en-GB", { style: "percent", maximumFractionDigits: 1 }).format;
 
 describe.skipIf(!hasChromium)("usage in the portal", () => {
   let portal: Past;
@@ -27,8 +29,14 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     portal.gateway.manage("GET", `/workspaces/demo/usage?group=${group}&by=day`);
   const sumOf = (rows: readonly Json[], name: string) => rows.reduce((sum, row) => sum + row[name], 0);
   const costOf = (rows: readonly Json[]) => amountOf(rows.reduce((sum, { cost }) => sum + nanosOf(cost), 0n));
-  const meanOf = (rows: readonly Json[], of: string, count: string) =>
-    durationText(sumOf(rows, of) / sumOf(rows, count));
+  const cellOf = (line: Json, column: string) => {
+    const [, name = "", percentile = ""] = /^(\w+)_(p\d\d)$/.exec(column) ?? [];
+    if (percentile !== "") return line[name]?.[percentile];
+    if (column === "cache_share") return line.input_tokens === 0 ? null : line.cached_tokens / line.input_tokens;
+    return column === "percentile_requests" ? (line.latency_ms?.requests ?? 0) : line[column];
+  };
+  const threeOf = ({ p50, p95, p99 }: Json) => [p50, p95, p99].map(durationText).join(" / ");
+  const tailOf = ({ p95, p99 }: Json) => `p95 ${durationText(p95)} · p99 ${durationText(p99)}`;
 
   test("PORTAL-04 spend is drawn by key, several are picked to compare, and all of it stands in the address", async () => {
     const page = await portal.page("operator");
@@ -38,7 +46,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await expect
       .poll(() => legend(page).allTextContents())
       .toEqual(["backend", "support desk", "research", "nightly batch"]);
-    const { data } = await report("key");
+    const { data, total } = await report("key");
     const heights = await page
       .locator("figure svg rect")
       .evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute("height"))));
@@ -50,17 +58,21 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
         .getByTitle(`${costOf(data)} EUR`)
         .count(),
     ).toBe(1);
-    for (const [label, name, part, partName] of [
-      ["Input tokens", "input_tokens", "cached", "cached_tokens"],
-      ["Output tokens", "output_tokens", "reasoning", "reasoning_tokens"],
-    ] as const)
-      expect(await figureOf(label).textContent()).toBe(
-        `${label}${compact(sumOf(data, name))}${compact(sumOf(data, partName))} ${part}`,
-      );
+    expect(await figureOf("Input tokens").textContent()).toBe(
+      `Input tokens${compact(sumOf(data, "input_tokens"))}${share(sumOf(data, "cached_tokens") / sumOf(data, "input_tokens"))} cached`,
+    );
+    expect(await figureOf("Output tokens").textContent()).toBe(
+      `Output tokens${compact(sumOf(data, "output_tokens"))}${compact(sumOf(data, "reasoning_tokens"))} reasoning`,
+    );
     expect(await figureOf("Requests").textContent()).toContain(`Requests${numberText(sumOf(data, "requests"))}`);
     expect(await figureOf("Errors").textContent()).toContain(`Errors${sumOf(data, "errors")}`);
-    expect(await figureOf("Mean latency").textContent()).toBe(
-      `Mean latency${meanOf(data, "total_ms", "timed_requests")}TTFB ${meanOf(data, "first_byte_ms", "streamed_requests")}`,
+    // LOG-21: of the whole period, from merged sketches.
+    expect(total.latency_ms.requests).toBe(sumOf(data, "requests") - sumOf(data, "errors"));
+    expect(await figureOf("Latency p50").textContent()).toBe(
+      `Latency p50${durationText(total.latency_ms.p50)}${tailOf(total.latency_ms)}`,
+    );
+    expect(await figureOf("TTFB p50").textContent()).toBe(
+      `TTFB p50${durationText(total.ttfb_ms.p50)}${tailOf(total.ttfb_ms)}`,
     );
     await screenshot(page, "usage");
     await expectAccessible(page);
@@ -114,7 +126,8 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage?range=90d&group=model"));
     const row = totals(page).getByRole("row", { name: /deepseek/ });
     await row.waitFor();
-    const { data } = await report("model");
+    const { data, groups } = await report("model");
+    const distributions = groups.find(({ name }: Json) => name === "deepseek/deepseek-v3");
     const own = data.filter(({ name }: Json) => name === "deepseek/deepseek-v3");
     const cells = await row.getByRole("cell").allTextContents();
     await expect.poll(() => row.getByTitle(`${costOf(own)} EUR`).count()).toBe(1);
@@ -127,17 +140,18 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
       `Errors${sumOf(own, "errors")}`,
       `Input${compact(sumOf(own, "input_tokens"))}`,
       `Output${compact(sumOf(own, "output_tokens"))}`,
-      `Cached${compact(sumOf(own, "cached_tokens"))}`,
+      `Cached${share(sumOf(own, "cached_tokens") / sumOf(own, "input_tokens"))}`,
       `Reasoning${compact(sumOf(own, "reasoning_tokens"))}`,
-      `Latency${meanOf(own, "total_ms", "timed_requests")}`,
-      `TTFB${meanOf(own, "first_byte_ms", "streamed_requests")}`,
+      `Latency p50 / p95 / p99${threeOf(distributions.latency_ms)}`,
+      `TTFB p50 / p95 / p99${threeOf(distributions.ttfb_ms)}`,
+      `Tokens/s${numberText(distributions.tokens_per_second.p50)}`,
     ]);
     // What is drawn stands in a table as well: the days in order, a column for each line.
     const drawn = page.getByRole("table", { name: "Spend by day", includeHidden: true });
     const lines = await drawn.locator("thead th").allTextContents();
     const column = await drawn.locator(`tbody td:nth-of-type(${lines.indexOf("deepseek/deepseek-v3") + 1})`);
-    const days = (await column.allTextContents()).filter((text) => text !== moneyText("0", "EUR"));
-    expect(days).toEqual(own.map(({ cost }: Json) => moneyText(cost, "EUR")));
+    const days = (await column.allTextContents()).filter((text) => text !== moneyText("0", "EUR", "price"));
+    expect(days).toEqual(own.map(({ cost }: Json) => moneyText(cost, "EUR", "price")));
     await totals(page).getByRole("button", { name: "Requests" }).click();
     await expect.poll(() => totals(page).getByRole("row").nth(1).textContent()).toContain("google/gemma-3-27b");
     const download = page.waitForEvent("download");
@@ -148,13 +162,13 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(saved).toEqual(
       data.map((line: Json) =>
         columns
-          .map((name) => line[name] ?? "")
+          .map((name) => cellOf(line, name) ?? "")
           .join(",")
           .replace(/,$/, ",EUR"),
       ),
     );
     expect(head).toBe(
-      "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,timed_requests,total_ms,streamed_requests,first_byte_ms,currency",
+      "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,timed_requests,total_ms,streamed_requests,first_byte_ms,cache_share,latency_ms_p50,latency_ms_p95,latency_ms_p99,ttfb_ms_p50,ttfb_ms_p95,ttfb_ms_p99,tokens_per_second_p50,tokens_per_second_p95,tokens_per_second_p99,percentile_requests,currency",
     );
   });
 
@@ -207,7 +221,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
       to: "2020-01-05",
     });
     await page.getByRole("button", { name: "Include test keys" }).click();
-    await page.waitForURL(/env=all/);
+    await page.waitForURL((url) => !url.searchParams.has("env"));
   });
 
   test("PORTAL-04 a member sees their own keys' usage only", async () => {
@@ -218,12 +232,15 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(await page.getByText("backend").count()).toBe(0);
   });
 
-  test("PORTAL-05 without a payment adapter the wallet says whom to ask, and leads the operator to where it is done", async () => {
+  test("PORTAL-05 without a payment adapter the wallet says whom to ask, and lets the operator book funds", async () => {
     const operator = await portal.page("operator");
     await operator.goto(portal.at("wallet?new=1"));
     await screenshot(operator, "top-up-operator");
-    await operator.getByRole("dialog").getByRole("link", { name: "Add funds" }).click();
-    await operator.getByRole("button", { name: "Actions for demo" }).waitFor();
+    await operator
+      .getByRole("dialog")
+      .getByLabel(/Amount/)
+      .waitFor();
+    await operator.getByRole("dialog").getByText("Online payment isn't set up").waitFor();
     expect(await operator.getByText("bin/gateway wallet credit").count()).toBe(0);
     const page = await portal.page("admin");
     await page.goto(portal.at("wallet?tab=orders"));

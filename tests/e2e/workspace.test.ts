@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await page.goto(portal.at("members?new=1"));
     await page.getByLabel("Email").fill("dora@example.eu");
     await page.getByRole("button", { name: "Send invitation", exact: true }).click();
-    const link = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
+    const link = (await page.getByRole("dialog").locator("[data-secret]").textContent()) ?? "";
     await page.getByRole("button", { name: "Done" }).click();
     await row(page, "dora@example.eu").getByText("open").waitFor();
 
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await page.getByRole("button", { name: "Create token" }).first().click();
     await page.getByLabel("Name").fill("nightly report");
     await page.getByRole("dialog").getByRole("button", { name: "Create token" }).click();
-    const token = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
+    const token = (await page.getByRole("dialog").locator("[data-secret]").textContent()) ?? "";
     const opens = async () => (await portal.gateway.call(token, "/manage/workspaces/demo")).status;
     expect(await opens()).toBe(200);
     await page.getByRole("button", { name: "I copied the token" }).click();
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     expect(csv).not.toContain("policy.change");
     await page.goto(portal.at("audit?action=policy.change&actor=operator"));
     await page.getByRole("link", { name: "policy.change" }).first().click();
-    const drawer = page.locator("dialog[open]");
+    const drawer = page.getByRole("dialog");
     await drawer.getByText("Changes").waitFor();
     await drawer.getByRole("row").filter({ hasText: "floor" }).getByText("L1").waitFor();
     await screenshot(page, "audit-detail");
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     const page = await portal.page("operator", { viewport: { width: 380, height: 760 } });
     for (const screen of ["", "keys", "keys?new=1", "members", "tokens?new=1", "audit", "settings"]) {
       await page.goto(portal.at(screen));
-      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.getByRole("heading", { level: 1, includeHidden: true }).waitFor();
       expect([screen, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([screen, 380]);
     }
   });
@@ -159,5 +159,22 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await eventually(async () => (await gateway.manage("GET", "/workspaces/demo/key-policy")).personal_keys).toBe(
       false,
     );
+  });
+
+  test("AUTH-07 PORTAL-01 an admin sets the IP allowlist of all keys, and an invalid entry is named", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const page = await portal.page("operator", { allow: [/status of 400/] });
+    await page.goto(portal.at("settings", slug));
+    const list = page.getByLabel("Allowed addresses");
+    await list.fill("office");
+    await page.getByRole("button", { name: "Save IP allowlist" }).click();
+    await page.getByText(/"office" is neither/).waitFor();
+    await list.fill("203.0.113.0/24\n2001:db8::/32");
+    await page.getByRole("button", { name: "Save IP allowlist" }).click();
+    await page.getByText("IP allowlist saved").waitFor();
+    expect(await portal.gateway.manage("GET", `/workspaces/${slug}/key-policy`)).toMatchObject({
+      ip_allowlist: ["203.0.113.0/24", "2001:db8::/32"],
+    });
+    await expectAccessible(page);
   });
 });

@@ -53,7 +53,7 @@ describe("credential headers", () => {
     expect((await validate({ "x-api-key": live.key })).status).toBe(200);
   });
 
-  test("AUTH-02 if both are sent, Authorization takes precedence, even if invalid", async () => {
+  test("AUTH-02 if both are sent, a bearer Authorization takes precedence, even if invalid", async () => {
     const other = await issue(gateway);
     const both = await validate({ authorization: `Bearer ${other.key}`, "x-api-key": live.key });
     expect(both.body.api_key_id).toBe(other.id);
@@ -62,10 +62,18 @@ describe("credential headers", () => {
       [`Bearer ${bad.unknown}`, "invalid_api_key"],
       [`Bearer ${bad.expired}`, "expired_api_key"],
       ["Bearer", "missing_api_key"],
-      ["Basic dXNlcjpwYXNz", "invalid_api_key"],
     ] as const)
       expectRefusal(await validate({ authorization: token, "x-api-key": live.key }), 401, code);
   });
+
+  test.each(["Basic dXNlcjpwYXNz", "Digest a=b", "undefined", "", `Token ${"x".repeat(99)}`])(
+    "AUTH-02 Authorization: %j is ignored next to x-api-key, and alone it is no key",
+    async (authorization) => {
+      expect((await validate({ authorization, "x-api-key": live.key })).body.api_key_id).toBe(live.id);
+      expectRefusal(await validate({ authorization, "x-api-key": bad.unknown }), 401, "invalid_api_key");
+      expectRefusal(await validate({ authorization }), 401, "missing_api_key");
+    },
+  );
 
   test.each([
     ["no header", []],
@@ -206,7 +214,7 @@ async function seenFrom(at: TestGateway, key: string, forwarded: readonly string
     sent.end();
   });
   expect(text).toContain('"ip_not_allowed"');
-  return /The address (\S+) is not/.exec(text)?.[1] ?? text;
+  return /The IP address (\S+) is not/.exec(text)?.[1] ?? text;
 }
 
 describe("allowlist", () => {
@@ -274,6 +282,38 @@ describe("allowlist", () => {
     expect(expectRefusal(refused, 403, "ip_not_allowed")["type"]).toBe("permission_error");
   });
 
+  test("AUTH-07 a workspace's allowlist applies to all its keys at once, before a key's own list", async () => {
+    const { slug, key } = await gateway.tenant();
+    const own = await gateway.tenant({ key: { ip_allowlist: ["203.0.113.7", "198.51.100.9"] } });
+    const from = async (key: string, address: string) =>
+      (await validate({ "x-api-key": key, "x-forwarded-for": address })).status;
+    const setList = (slug: string, ip_allowlist: readonly string[] | null) =>
+      gateway.manage("PATCH", `/workspaces/${slug}/key-policy`, { ip_allowlist });
+    expect(await from(key, "198.51.100.9")).toBe(200);
+    expect(await setList(slug, ["203.0.113.0/24", "2001:DB8::/32"])).toMatchObject({
+      ip_allowlist: ["203.0.113.0/24", "2001:db8::/32"],
+    });
+    expect(await from(key, "203.0.113.7")).toBe(200);
+    expect(await from(key, "2001:db8::1")).toBe(200);
+    const refused = await validate({ "x-api-key": key, "x-forwarded-for": "198.51.100.9" });
+    expectRefusal(refused, 403, "ip_not_allowed");
+    // A new key has the workspace's list too, and other workspaces do not.
+    const { key: later } = await gateway.manage("POST", `/workspaces/${slug}/keys`, { name: "later" });
+    expect(await from(later, "198.51.100.9")).toBe(403);
+    expect(await from(own.key, "198.51.100.9")).toBe(200);
+    await setList(own.slug, ["203.0.113.0/24"]);
+    expect(await from(own.key, "203.0.113.7")).toBe(200);
+    expect(await from(own.key, "198.51.100.9")).toBe(403);
+    expect(await from(own.key, "203.0.113.8")).toBe(403);
+    await setList(slug, null);
+    expect(await from(key, "198.51.100.9")).toBe(200);
+    const invalid = await gateway.call(gateway.adminToken, `/manage/workspaces/${slug}/key-policy`, {
+      method: "PATCH",
+      body: { ip_allowlist: ["office"] },
+    });
+    expect([invalid.status, invalid.body.error.param]).toEqual([400, "ip_allowlist"]);
+  });
+
   test("LOG-01 AUTH-07 at most ten calls a minute from disallowed addresses are logged; the key's rate limit is not used", async () => {
     const { id, key } = await issue(gateway, { rpm: 1000, ip_allowlist: ["203.0.113.7"] });
     const from = (address: string, more: Record<string, string> = {}) =>
@@ -303,7 +343,7 @@ describe("allowlist", () => {
         const at = `http://${host}:${port}${VALIDATE}`;
         expect((await fetch(at, { headers: { "x-api-key": key } })).status).toBe(200);
         const refused = await fetch(at, { headers: { "x-api-key": blocked.key, "x-forwarded-for": "192.0.2.255" } });
-        expect(await refused.text()).toContain(`The address ${seen} is not`);
+        expect(await refused.text()).toContain(`The IP address ${seen} is not`);
       }
     } finally {
       await dual.close();

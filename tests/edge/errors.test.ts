@@ -79,6 +79,14 @@ const HOSTILE = {
     headers: { "x-debug": auth, "www-authenticate": auth, "set-cookie": `a=${auth}` },
     json: {},
   }),
+  "echoes the credential in every field of an error": (auth: string) => ({
+    status: 400,
+    json: { error: { message: `Unknown ${auth}`, type: auth, code: auth, param: auth, failed_generation: auth } },
+  }),
+  "describes the request in every field of an error": () => ({
+    status: 400,
+    json: { error: { message: "PLANTED words", type: "PLANTED", code: "PLANTED", failed_generation: "PLANTED" } },
+  }),
   "answers 200 with an echo that is no answer": (auth: string) => ({ json: { debug: auth } }),
   "answers HTML with an echo": (auth: string) => ({
     body: `<html>${auth}</html>`,

@@ -169,73 +169,81 @@ describe("invalid settings", () => {
   };
 
   test.each([
-    ["PORT", "0x50", /^PORT: write a whole number from 0 to 65535$/],
-    ["PORT", "65536", /^PORT: write a whole number/],
-    ["PORT", "-1", /^PORT: write a whole number/],
-    ["PORT", "8080 ", /^PORT: write a whole number/],
-    ["GATEWAY_WORKERS", "0", /^GATEWAY_WORKERS: write a whole number from 1 to 256, or auto$/],
-    ["GATEWAY_WORKERS", "257", /^GATEWAY_WORKERS: write a whole number/],
-    ["GATEWAY_SANDBOX", "yes", /^GATEWAY_SANDBOX: write on or off$/],
-    ["GATEWAY_TRUSTED_PROXIES", "10.0.0.0/33", /^GATEWAY_TRUSTED_PROXIES: write addresses or CIDR blocks/],
-    ["GATEWAY_TRUSTED_PROXIES", "proxy.example", /^GATEWAY_TRUSTED_PROXIES: write addresses/],
-    ["GATEWAY_PUBLIC_URL", "gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http or https address$/],
-    ["GATEWAY_PUBLIC_URL", "ftp://gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http/],
+    ["PORT", "0x50", /^PORT: must be a whole number from 0 to 65535$/],
+    ["PORT", "65536", /^PORT: must be a whole number/],
+    ["PORT", "-1", /^PORT: must be a whole number/],
+    ["PORT", "8080 ", /^PORT: must be a whole number/],
+    ["GATEWAY_WORKERS", "0", /^GATEWAY_WORKERS: must be a whole number from 1 to 256, or auto$/],
+    ["GATEWAY_WORKERS", "257", /^GATEWAY_WORKERS: must be a whole number/],
+    ["GATEWAY_SANDBOX", "yes", /^GATEWAY_SANDBOX: must be on or off$/],
+    ["GATEWAY_TRUSTED_PROXIES", "10.0.0.0/33", /^GATEWAY_TRUSTED_PROXIES: must be IP addresses or CIDR blocks/],
+    ["GATEWAY_TRUSTED_PROXIES", "proxy.example", /^GATEWAY_TRUSTED_PROXIES: must be IP addresses/],
+    ["GATEWAY_PUBLIC_URL", "gateway.example", /^GATEWAY_PUBLIC_URL: must be an absolute http or https URL$/],
+    ["GATEWAY_PUBLIC_URL", "ftp://gateway.example", /^GATEWAY_PUBLIC_URL: must be an absolute http/],
     [
       "GATEWAY_PUBLIC_URL",
       "https://gateway.example/v1/",
-      /^GATEWAY_PUBLIC_URL: write .* without \/v1, query or password$/,
+      /^GATEWAY_PUBLIC_URL: must be .* without \/v1, query or password$/,
     ],
-    ["GATEWAY_PUBLIC_URL", "https://me:PLANTED@gateway.example", /^GATEWAY_PUBLIC_URL: write (?!.*PLANTED)/],
-    ["GATEWAY_PUBLIC_URL", "https://gateway.example/?a=b", /^GATEWAY_PUBLIC_URL: write /],
-    ["GATEWAY_CORS_ORIGINS", "https://a.example,app.example", /^GATEWAY_CORS_ORIGINS: write origins such as https:/],
-    ["GATEWAY_CORS_ORIGINS", "https://app.example/", /^GATEWAY_CORS_ORIGINS: write origins/],
-    ["GATEWAY_ADMIN_TOKEN", "PLANTED\nsecond", /^GATEWAY_ADMIN_TOKEN: write one line of plain ASCII characters$/],
-    ["PROVIDER_SCALEWAY_API_KEY", "PLANTED…", /^PROVIDER_SCALEWAY_API_KEY: write one line of plain ASCII characters$/],
-    ["AWS_SESSION_TOKEN", "PLANTED\nsecond", /^AWS_SESSION_TOKEN: write one line of plain ASCII characters$/],
-    ["GATEWAY_RPM_LIVE", "0", /^GATEWAY_RPM_LIVE: write a whole number from 1 /],
-    ["GATEWAY_RPM_TEST", "many", /^GATEWAY_RPM_TEST: write a whole number/],
-    ["GATEWAY_RPM_IP", "-1", /^GATEWAY_RPM_IP: write a whole number from 0 /],
-    ["GATEWAY_BODY_MAX_BYTES", "32MiB", /^GATEWAY_BODY_MAX_BYTES: write a whole number/],
-    ["GATEWAY_HOLD_OUTPUT_TOKENS", "1e3", /^GATEWAY_HOLD_OUTPUT_TOKENS: write a whole number/],
-    ["GATEWAY_DRAIN_TIMEOUT_MS", "1.5", /^GATEWAY_DRAIN_TIMEOUT_MS: write a whole number/],
-    ["LOG_LEVEL", "verbose", /^LOG_LEVEL: write one of trace, debug, info/],
-    ["DATABASE_URL", "postgres://x", /^DATABASE_URL: write postgres:\/\/user:password@host:5432\/database$/],
-    ["DATABASE_URL", "mysql://user@host/db", /^DATABASE_URL: write postgres:/],
-    ["DATABASE_URL", "postgres://host/db?sslmode=prefer", /^DATABASE_URL: sslmode: write one of disable, /],
-    ["GATEWAY_DATABASE_CONNECTIONS", "0", /^GATEWAY_DATABASE_CONNECTIONS: write a whole number from 1 /],
-    ["GATEWAY_MASTER_KEY", "c2hvcnQ=", /^GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex$/],
+    ["GATEWAY_PUBLIC_URL", "https://me:PLANTED@gateway.example", /^GATEWAY_PUBLIC_URL: must be (?!.*PLANTED)/],
+    ["GATEWAY_PUBLIC_URL", "https://gateway.example/?a=b", /^GATEWAY_PUBLIC_URL: must be /],
+    ["GATEWAY_CORS_ORIGINS", "https://a.example,app.example", /^GATEWAY_CORS_ORIGINS: must be origins such as https:/],
+    ["GATEWAY_CORS_ORIGINS", "https://app.example/", /^GATEWAY_CORS_ORIGINS: must be origins/],
+    ["GATEWAY_ADMIN_TOKEN", "PLANTED\nsecond", /^GATEWAY_ADMIN_TOKEN: must be one line of plain ASCII characters$/],
+    [
+      "PROVIDER_SCALEWAY_API_KEY",
+      "PLANTED…",
+      /^PROVIDER_SCALEWAY_API_KEY: must be one line of plain ASCII characters$/,
+    ],
+    ["AWS_SESSION_TOKEN", "PLANTED\nsecond", /^AWS_SESSION_TOKEN: must be one line of plain ASCII characters$/],
+    ["GATEWAY_RPM_LIVE", "0", /^GATEWAY_RPM_LIVE: must be a whole number from 1 /],
+    ["GATEWAY_RPM_TEST", "many", /^GATEWAY_RPM_TEST: must be a whole number/],
+    ["GATEWAY_RPM_IP", "-1", /^GATEWAY_RPM_IP: must be a whole number from 0 /],
+    ["GATEWAY_BODY_MAX_BYTES", "32MiB", /^GATEWAY_BODY_MAX_BYTES: must be a whole number/],
+    ["GATEWAY_HOLD_OUTPUT_TOKENS", "1e3", /^GATEWAY_HOLD_OUTPUT_TOKENS: must be a whole number/],
+    ["GATEWAY_DRAIN_TIMEOUT_MS", "1.5", /^GATEWAY_DRAIN_TIMEOUT_MS: must be a whole number/],
+    ["LOG_LEVEL", "verbose", /^LOG_LEVEL: must be one of trace, debug, info/],
+    ["DATABASE_URL", "postgres://x", /^DATABASE_URL: must be postgres:\/\/user:password@host:5432\/database$/],
+    ["DATABASE_URL", "mysql://user@host/db", /^DATABASE_URL: must be postgres:/],
+    [
+      "DATABASE_URL",
+      "postgres://host/db?sslmode=prefer",
+      /^DATABASE_URL: must have one of these values in sslmode: disable, /,
+    ],
+    ["GATEWAY_DATABASE_CONNECTIONS", "0", /^GATEWAY_DATABASE_CONNECTIONS: must be a whole number from 1 /],
+    ["GATEWAY_MASTER_KEY", "c2hvcnQ=", /^GATEWAY_MASTER_KEY: must be 32 bytes in base64 or hex$/],
     [
       "GATEWAY_MASTER_KEY_PREVIOUS",
       "c2hvcnQ=",
-      /^GATEWAY_MASTER_KEY_PREVIOUS: write 32 bytes in base64 or hex; several/,
+      /^GATEWAY_MASTER_KEY_PREVIOUS: must be 32 bytes in base64 or hex; several/,
     ],
-    ["GATEWAY_MARGIN", "11", /^GATEWAY_MARGIN: write a share of the price from -1 to 10 /],
-    ["GATEWAY_RATES_URL", "rates.example", /^GATEWAY_RATES_URL: write /],
-    ["GATEWAY_RATES_EVERY", "often", /^GATEWAY_RATES_EVERY: write a duration/],
-    ["GATEWAY_LOG_RETENTION", "23h", /^GATEWAY_LOG_RETENTION: write forever/],
-    ["GATEWAY_PROOF_EVERY", "soon", /^GATEWAY_PROOF_EVERY: write never, or a duration/],
-    ["GATEWAY_PEER_URL", "http://10.0.0.5:7443", /^GATEWAY_PEER_URL: write https:\/\/ with the host and port/],
-    ["GATEWAY_SIGNUP", "closed", /^GATEWAY_SIGNUP: write invited or open$/],
-    ["GATEWAY_LOG_RETENTION", "1s", /^GATEWAY_LOG_RETENTION: write forever, or a duration of at least a day/],
-    ["GATEWAY_IDEMPOTENCY_TTL", "-1h", /^GATEWAY_IDEMPOTENCY_TTL: write a duration/],
-    ["GATEWAY_CAPTURE_ITEM_MAX_BYTES", "1", /^GATEWAY_CAPTURE_ITEM_MAX_BYTES: write a whole number from 1024 /],
-    ["GATEWAY_PAYMENTS", "paypal", /^GATEWAY_PAYMENTS: write one or more of webhook, stripe$/],
-    ["GATEWAY_PAYMENTS", "stripe", /^GATEWAY_PAYMENT_STRIPE_SECRETS: write secrets of at least 32 characters/],
-    ["GATEWAY_PAYMENT_WEBHOOK_SECRETS", "short", /^GATEWAY_PAYMENT_WEBHOOK_SECRETS: write secrets of at least 32 /],
-    ["GATEWAY_PAYMENT_TOLERANCE", "0s", /^GATEWAY_PAYMENT_TOLERANCE: write a duration/],
-    ["GATEWAY_SMTP_URL", "smtp://user:PLANTED@host/x", /^GATEWAY_SMTP_URL: write smtp:(?!.*PLANTED)/],
-    ["GATEWAY_SMTP_URL", "smtp://host", /^GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set$/],
-    ["GATEWAY_MAIL_FROM", "a@b, c@d", /^GATEWAY_MAIL_FROM: write alerts@example.eu or /],
-    ["GATEWAY_WEBHOOK_PRIVATE", "1", /^GATEWAY_WEBHOOK_PRIVATE: write on or off$/],
-    ["REDIS_URL", "http://x", /^REDIS_URL: write redis:/],
-    ["REDIS_CA", "/etc/ca.pem", /^REDIS_CA: write certificates in PEM, or name their file/],
-    ["REDIS_URL", "redis://x", /^DATABASE_URL: set it too, because REDIS_URL is set/],
-    ["DATABASE_MIGRATION_URL", "postgres://a@b/c", /^DATABASE_URL: set it too, because DATABASE_MIGRATION_URL is set/],
-    ["AWS_ACCESS_KEY_ID", "AKIA", /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: set both or none$/],
-    ["AWS_SECRET_ACCESS_KEY", "x", /belong together: set both or none$/],
-    ["PROVIDER_SCALEWAY_BASE_URL", "https://a.example/?b", /^PROVIDER_SCALEWAY_BASE_URL: write .* without query$/],
-    ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
-    ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],
+    ["GATEWAY_MARGIN", "11", /^GATEWAY_MARGIN: must be a share of the price from -1 to 10 /],
+    ["GATEWAY_RATES_URL", "rates.example", /^GATEWAY_RATES_URL: must be /],
+    ["GATEWAY_RATES_EVERY", "often", /^GATEWAY_RATES_EVERY: must be a duration/],
+    ["GATEWAY_LOG_RETENTION", "23h", /^GATEWAY_LOG_RETENTION: must be forever/],
+    ["GATEWAY_PROOF_EVERY", "soon", /^GATEWAY_PROOF_EVERY: must be never, or a duration/],
+    ["GATEWAY_PEER_URL", "http://10.0.0.5:7443", /^GATEWAY_PEER_URL: must be https:\/\/ with the host and port/],
+    ["GATEWAY_SIGNUP", "closed", /^GATEWAY_SIGNUP: must be invited or open$/],
+    ["GATEWAY_LOG_RETENTION", "1s", /^GATEWAY_LOG_RETENTION: must be forever, or a duration of at least a day/],
+    ["GATEWAY_IDEMPOTENCY_TTL", "-1h", /^GATEWAY_IDEMPOTENCY_TTL: must be a duration/],
+    ["GATEWAY_CAPTURE_ITEM_MAX_BYTES", "1", /^GATEWAY_CAPTURE_ITEM_MAX_BYTES: must be a whole number from 1024 /],
+    ["GATEWAY_PAYMENTS", "paypal", /^GATEWAY_PAYMENTS: must be one or more of webhook, stripe$/],
+    ["GATEWAY_PAYMENTS", "stripe", /^GATEWAY_PAYMENT_STRIPE_SECRETS: must be secrets of at least 32 characters/],
+    ["GATEWAY_PAYMENT_WEBHOOK_SECRETS", "short", /^GATEWAY_PAYMENT_WEBHOOK_SECRETS: must be secrets of at least 32 /],
+    ["GATEWAY_PAYMENT_TOLERANCE", "0s", /^GATEWAY_PAYMENT_TOLERANCE: must be a duration/],
+    ["GATEWAY_SMTP_URL", "smtp://user:PLANTED@host/x", /^GATEWAY_SMTP_URL: must be smtp:(?!.*PLANTED)/],
+    ["GATEWAY_SMTP_URL", "smtp://host", /^GATEWAY_MAIL_FROM: required, because GATEWAY_SMTP_URL is set$/],
+    ["GATEWAY_MAIL_FROM", "a@b, c@d", /^GATEWAY_MAIL_FROM: must be alerts@example.eu or /],
+    ["GATEWAY_WEBHOOK_PRIVATE", "1", /^GATEWAY_WEBHOOK_PRIVATE: must be on or off$/],
+    ["REDIS_URL", "http://x", /^REDIS_URL: must be redis:/],
+    ["REDIS_CA", "/etc/ca.pem", /^REDIS_CA: must be certificates in PEM, or a file with them/],
+    ["REDIS_URL", "redis://x", /^DATABASE_URL: required, because REDIS_URL is set/],
+    ["DATABASE_MIGRATION_URL", "postgres://a@b/c", /^DATABASE_URL: required, because DATABASE_MIGRATION_URL is set/],
+    ["AWS_ACCESS_KEY_ID", "AKIA", /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set, or neither$/],
+    ["AWS_SECRET_ACCESS_KEY", "x", /must both be set, or neither$/],
+    ["PROVIDER_SCALEWAY_BASE_URL", "https://a.example/?b", /^PROVIDER_SCALEWAY_BASE_URL: must be .* without a query$/],
+    ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: must be PROVIDER_<SLUG>_API_KEY/],
+    ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: must be an absolute http/],
   ])("OPS-05 %s=%s is refused by name, with the expected value", (name, value, message) => {
     expect(problemsOf({ [name]: value })).toMatch(message);
     expect(problemsOf({})).toBe("");
@@ -268,7 +276,7 @@ describe("invalid settings", () => {
     }
     const full = explainStartFailure(new Error("ENOSPC: no space left on device, write"), { DATA_DIR: folder });
     expect(full).toMatchObject({
-      message: `DATA_DIR: the disk of ${folder} is full; make room there and start again`,
+      message: `DATA_DIR: the disk of ${folder} is full; free some space and start again`,
     });
   });
 
@@ -306,7 +314,7 @@ describe("invalid settings", () => {
 
   test("OPS-05 certificates for a Redis without TLS are refused: they would have no effect", () => {
     const REDIS_CA = "-----BEGIN CERTIFICATE-----";
-    const refused = /^REDIS_URL: write a rediss:\/\/ address, because REDIS_CA is set/m;
+    const refused = /^REDIS_URL: must be a rediss:\/\/ URL, because REDIS_CA is set/m;
     expect(problemsOf({ REDIS_URL: "redis://x", REDIS_CA })).toMatch(refused);
     expect(problemsOf({ REDIS_URL: "rediss://x", REDIS_CA })).not.toMatch(refused);
   });
@@ -344,7 +352,12 @@ describe("invalid settings", () => {
     expect(JSON.parse(responseText)).toMatchObject({
       ok: true,
       checks: expect.arrayContaining([
-        { name: "settings", ok: true, detail: expect.stringMatching(/GATEWAY_ADMIN_TOKEN: it has 13 .* at least 32/) },
+        {
+          name: "settings",
+          ok: true,
+          status: "warning",
+          detail: expect.stringMatching(/GATEWAY_ADMIN_TOKEN: it has only 13 .* at least 32/),
+        },
       ]),
     });
     expect(await gateway.stop()).toBe(0);
@@ -358,7 +371,7 @@ describe("invalid settings", () => {
     const cases = [
       { env: { DATA_DIR: "/proc/nothing/here" }, message: /^error: DATA_DIR: \/proc\/nothing\/here cannot be used/ },
       { env: { HOST: "192.0.2.1" }, message: /^error: HOST: this machine has no address 192\.0\.2\.1/ },
-      { env: { GATEWAY_MASTER_KEY: "short" }, message: /^error: GATEWAY_MASTER_KEY: write 32 bytes/ },
+      { env: { GATEWAY_MASTER_KEY: "short" }, message: /^error: GATEWAY_MASTER_KEY: must be 32 bytes/ },
     ].map(({ env, message }) => ({ gateway: spawnGateway({ ...env }), message }));
     for (const { gateway, message } of cases) {
       expect(await gateway.exited).toBe(1);

@@ -44,7 +44,7 @@ async function post(path: string, body: unknown) {
 test.each(SURFACES)("LOG-03 %s: a model name over 256 characters is refused and not logged", async (path, body) => {
   const answer = await post(path, body(`SECRET ${"x".repeat(40_000)}`));
   const error = expectRefusal(answer, 400, "invalid_value");
-  expect([error["param"], error["message"]]).toEqual(["model", 'Field "model": must have at most 256 characters.']);
+  expect([error["param"], error["message"]]).toEqual(["model", 'Field "model" must have at most 256 characters.']);
   const { data } = await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1`);
   expect(JSON.stringify(data)).not.toContain("SECRET");
 });

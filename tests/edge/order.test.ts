@@ -170,19 +170,19 @@ const FLAWS: readonly Flaw[] = [
     },
   },
   {
-    what: "parameter support",
-    code: "unsupported_parameter",
-    status: 400,
-    spoil: (draft) => {
-      draft.body["top_k"] = 5;
-    },
-  },
-  {
     what: "policy",
     code: "sovereignty_floor_not_met",
     status: 403,
     spoil: (draft) => {
       draft.policy["floor"] = "L4";
+    },
+  },
+  {
+    what: "parameter support",
+    code: "unsupported_parameter",
+    status: 400,
+    spoil: (draft) => {
+      draft.body["top_k"] = 5;
     },
   },
   {

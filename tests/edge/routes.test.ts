@@ -146,7 +146,10 @@ describe("every route", () => {
     const open = routesWithAccess("anyone").map(({ route }) => route.path);
     expect(
       open.filter(
-        (path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device)?$|^\/app\//.test(path),
+        (path) =>
+          !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device|status|node\/agent\.mjs)?$|^\/app\//.test(
+            path,
+          ),
       ),
     ).toEqual([
       // The payment provider has no key: its messages are verified by signature.

@@ -38,7 +38,7 @@ test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame a
   expect(text).toContain("Hello");
   expect(text).not.toContain("[DONE]");
   expect(JSON.parse(text.trim().split("\n\n").at(-1)?.slice(6) ?? "")).toMatchObject({
-    error: { code: "service_unavailable", message: expect.stringContaining("told to stop"), request_id: id },
+    error: { code: "service_unavailable", message: expect.stringContaining("is stopping"), request_id: id },
   });
   await upstream.close();
 });
@@ -69,7 +69,7 @@ test("OPS-01, LOG-01 a request without a response at the end of the drain is ref
   expect(reply.headers.get("retry-after")).not.toBeNull();
   expect(reply.body.error).toMatchObject({
     code: "service_unavailable",
-    message: expect.stringContaining("told to stop"),
+    message: expect.stringContaining("is stopping"),
   });
   expect(other.requests).toHaveLength(0);
 
@@ -79,7 +79,7 @@ test("OPS-01, LOG-01 a request without a response at the end of the drain is ref
     { id: reply.body.error.request_id, status: 503, error_code: "service_unavailable", cost: "0.00" },
   ]);
   expect(data[0].attempts).toMatchObject([
-    { provider: "scaleway", outcome: "stop", reason: "the gateway was told to stop", maybe_accepted: true },
+    { provider: "scaleway", outcome: "stop", reason: "the gateway is stopping", maybe_accepted: true },
   ]);
   await next.close();
   await Promise.all([silent.close(), other.close(), rm(dataDir, { recursive: true, force: true })]);
@@ -107,7 +107,7 @@ test("OPS-01, NODE-02 a request for a node is refused too at the end of the drai
   await stream.until("Hello");
   await expect.poll(() => local.received.length).toBe(2);
   const [reply] = await Promise.all([pending, stream.over, gateway.close()]);
-  const stopped = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
+  const stopped = { code: "service_unavailable", message: expect.stringContaining("is stopping") };
   expect([reply.status, reply.body.error]).toMatchObject([503, stopped]);
   expect(reply.headers.get("retry-after")).not.toBeNull();
   expect(contentOf(stream.text)).toBe("Hello");
@@ -121,7 +121,7 @@ test("OPS-01, NODE-02 a request for a node is refused too at the end of the drai
   expect([data.length, ofWhole.status, ofStream.status]).toEqual([2, 503, 200]);
   expect([ofWhole.error_code, ofStream.error_code]).toEqual(["service_unavailable", "service_unavailable"]);
   expect(ofWhole.attempts).toMatchObject([
-    { provider: "node-rack", outcome: "stop", reason: "the gateway was told to stop", maybe_accepted: true },
+    { provider: "node-rack", outcome: "stop", reason: "the gateway is stopping", maybe_accepted: true },
   ]);
   await next.close();
   await rm(dataDir, { recursive: true, force: true });

@@ -19,12 +19,12 @@ const file = () => new File(["words"], "a.txt");
 
 describe("resources of the official clients that are not offered", () => {
   test.each<[string, number, string, () => PromiseLike<unknown>]>([
-    ["files.list", 404, "inside the request", () => openai.files.list()],
-    ["files.create", 404, "inside the request", () => openai.files.create({ file: file(), purpose: "user_data" })],
+    ["files.list", 404, "in the request", () => openai.files.list()],
+    ["files.create", 404, "in the request", () => openai.files.create({ file: file(), purpose: "user_data" })],
     [
       "uploads.create",
       404,
-      "inside the request",
+      "in the request",
       () => openai.uploads.create({ bytes: 5, filename: "a", mime_type: "text/plain", purpose: "batch" }),
     ],
     ["batches.list", 404, "background: true", () => openai.batches.list()],
@@ -64,7 +64,7 @@ describe("resources of the official clients that are not offered", () => {
   test.each<[string, string, () => PromiseLike<unknown>]>([
     ["messages.batches.list", "one by one", () => anthropic.messages.batches.list()],
     ["messages.batches.create", "one by one", () => anthropic.messages.batches.create({ requests: [] })],
-    ["beta.files.list", "inside the request", () => anthropic.beta.files.list()],
+    ["beta.files.list", "in the request", () => anthropic.beta.files.list()],
   ])("GEN-04 %s: 404, and the message says %s", async (_name, advice, call) => {
     await expect(Promise.resolve(call())).rejects.toThrow(
       expect.objectContaining({ status: 404, message: expect.stringContaining(advice) }),
@@ -79,7 +79,7 @@ describe("resources of the official clients that are not offered", () => {
       maxRetries: 0,
     });
     const request = { model: "sandbox/chat", messages: [{ role: "user" as const, content: "words" }] };
-    await expect(azure.chat.completions.create(request)).rejects.toThrow(/plain client.*base address ending in \/v1/);
+    await expect(azure.chat.completions.create(request)).rejects.toThrow(/plain client.*base URL that ends in \/v1/);
   });
 
   test("GEN-01 GEN-04 a base URL without /v1 is named in the refusal where it is not supported", async () => {

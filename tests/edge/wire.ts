@@ -168,7 +168,14 @@ export function expectEnvelope({ status, text, header }: Refusal): JsonObject {
   // On the messages surface it is wrapped in the dialect's envelope (ERR-03).
   if (body["type"] === "error") expect(body["request_id"]).toBe(error["request_id"]);
   else expect(Object.keys(body)).toEqual(["error"]);
-  expect(Object.keys(error).filter((field) => field !== "param")).toEqual(["message", "type", "code", "request_id"]);
+  const optional = ["param", "upstream"];
+  expect(Object.keys(error).filter((field) => !optional.includes(field))).toEqual([
+    "message",
+    "type",
+    "code",
+    "request_id",
+  ]);
+  if (status === 429 || status === 503) expect(header("retry-after")).toMatch(/^\d+$/);
   expect(error["message"]).toMatch(/^\S.{10,}/s);
   expect(TYPES).toContain(error["type"]);
   expect(error["request_id"]).toMatch(/^(?:req_|chatcmpl-|msg_|resp_|dec_)[0-9a-f]{32}$/);

@@ -101,7 +101,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     const row = await scene.rowOf(answer);
     expect(row).toMatchObject({ provider: null, countries: ["FR"] });
     expect(row.attempts).toMatchObject([
-      { provider: "first", outcome: "stop", reason: "not admitted any more: invalid_api_key", maybe_accepted: true },
+      { provider: "first", outcome: "stop", reason: "no longer admitted: invalid_api_key", maybe_accepted: true },
     ]);
     expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
   });
@@ -112,7 +112,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     const answer = await embedded(() => ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "second"]);
     expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
-    const reason = "only your own key for first is to be used now";
+    const reason = "only your own key for first may be used now";
     expect((await scene.rowOf(answer)).attempts).toMatchObject([
       { provider: "first", outcome: "next", reason, maybe_accepted: true },
       { provider: "second", outcome: "served" },
@@ -126,7 +126,7 @@ describe("an endpoint that received batches and did not serve the request", () =
     const answer = await embedded(() => ownKey("DELETE"));
     expect([answer.status, answer.body.error.message]).toEqual([
       502,
-      "The workspace's own key for first was removed after parts of the request had gone out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+      "The workspace's own key for first was removed after part of the request was sent, and no other endpoint is available. Retry: the request then uses the current keys.",
     ]);
     expect(scene.at("first").requests).toHaveLength(CONCURRENCY);
     const reason = "your key for first was removed since the plan was made";
@@ -199,7 +199,7 @@ test("RATE-06 batches of one request take half of an endpoint's slots, and other
   const others = [scene.embed({ input: "one" }), scene.embed({ input: "two" })];
   await host.arrived(4);
   // All four slots are taken by these: it cannot have received anything else.
-  const refused = await scene.embed({ input: "no place" });
+  const refused = await scene.embed({ input: "no slot" });
   expect([refused.status, refused.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
   const inputs = host.requests.map(({ json }) => String(Object(json).input));
   expect(inputs.toSorted()).toEqual(["one", "part 0", "part 1", "two"]);

@@ -1,20 +1,17 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
+import { metricSum } from "../support/metrics.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { type Caller, callerWith, framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { chatFrames, type Script, startUpstream, type Upstream } from "../support/upstream.ts";
-
-/** Longer than the interval of the periodic check of running work. */
-const LOOK_MS = 4000;
 
 describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another that took over its work", () => {
   let fleet: TestFleet;
@@ -84,6 +81,8 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
       DATA_DIR: temporaryFolder(),
     });
     const url = await sleeps.ready();
+    const running = () => metricSum({ gateway: { url } }, "gateway_running_requests");
+    const runningWhenIdle = await running();
     const made = await fetch(`${url}/v1/responses`, {
       method: "POST",
       headers: {
@@ -95,12 +94,19 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
     });
     const id = made.headers.get("x-svc-request-id") ?? "";
     const abandoned = await arrived(input, 1);
+    expect(await running()).toBe(runningWhenIdle + 1);
     sleeps.child.kill("SIGSTOP");
     // It may have renewed its lease: that has expired now.
     const word = `gateway:{board}:note:working:${readFileSync(path.join(sleeps.dataDir, "instance-id"), "utf8").trim()}`;
     await fleet.redis.ask("DEL", word);
     await arrived(input, 2);
-    return { input, by, id, abandoned, first, second, wake: () => sleeps.child.kill("SIGCONT") };
+    const wake = () => sleeps.child.kill("SIGCONT");
+    /** It has ended its run, and has written everything it ever will. */
+    const ended = async () => {
+      await expect.poll(running, { timeout: 30_000 }).toBe(runningWhenIdle);
+      expect(await sleeps.stop()).toBe(0);
+    };
+    return { input, by, id, abandoned, first, second, wake, ended };
   };
   type TakenUp = Awaited<ReturnType<typeof takenUp>>;
   const HELLO = { frames: framesOf("translated", ["Hello", " there"]) };
@@ -152,12 +158,12 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   }, 90_000);
 
   test("RESP-05 BILL-09 BILL-02 a resumed instance with a failure releases neither hold nor key, and logs nothing", async () => {
-    const { input, id, abandoned, first, second, wake } = use(failing);
+    const { input, id, abandoned, first, second, wake, ended } = use(failing);
     // It is there before the first query of SQL.
     first.open();
     await abandoned.over;
     wake();
-    await sleep(LOOK_MS);
+    await ended();
     expect([(await caller.get(id)).body.status, await rows(id)]).toEqual(["in_progress", []]);
     expect(await held()).not.toBe("0.00");
     expect(await again(input)).toEqual([409, "idempotency_key_in_use"]);
@@ -168,7 +174,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   }, 90_000);
 
   test("RESP-05 BILL-02 of two concurrent complete replies one is stored and charged", async () => {
-    const { id, abandoned, first, second, wake } = use(whole);
+    const { id, abandoned, first, second, wake, ended } = use(whole);
     // Neither can store it before both are there.
     const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
     await guard.connect();
@@ -180,7 +186,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
     await expect.poll(() => sql(waiting), { timeout: 20_000 }).toHaveLength(2);
     await guard.query("commit").finally(() => guard.end());
     const { output, usage } = await caller.once(id, "completed");
-    await sleep(LOOK_MS);
+    await ended();
     const kept = output.at(-1).content[0].text;
     expect([kept, usage.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Hello there", false]);
     const logged = (await of("requests")).filter((row: Json) => row.id === id);

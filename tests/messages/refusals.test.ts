@@ -83,8 +83,8 @@ describe("bad input", () => {
     ],
     ["a call without a name", assistantTurn({ type: "tool_use", id: "a", input: {} }), "messages.0.content.0.name"],
     [
-      "a call whose input is text",
-      assistantTurn({ type: "tool_use", id: "a", name: "b", input: "{}" }),
+      "a call whose input is null",
+      assistantTurn({ type: "tool_use", id: "a", name: "b", input: null }),
       "messages.0.content.0.input",
     ],
     ["a thought without text", assistantTurn({ type: "thinking", signature: "x" }), "messages.0.content.0.thinking"],

@@ -189,7 +189,7 @@ describe("keys and errors", () => {
 
   test("MSG-04 ERR-02 a broken stream raises an error in the helper", async () => {
     const error = await thrownBy(client.messages.stream(requestFor("sandbox/cut")).finalMessage());
-    expect(error.message).toContain("broke before its end");
+    expect(error.message).toContain("failed before the end");
   });
 
   test("MSG-04 MSG-05 auto, and the models a key may use", async () => {

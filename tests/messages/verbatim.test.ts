@@ -97,8 +97,11 @@ describe("the request", () => {
     expect(received()?.raw.toString()).toContain(
       `"content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]`,
     );
-    const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
-    expect(attempts[0].reason).toContain("thoughts of other models");
+    const { omitted } = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect([omitted, headers.get("x-svc-omitted")]).toEqual([
+      ["messages[].content[].thinking", "messages[].content[].signature"],
+      "messages[].content[].thinking,messages[].content[].signature",
+    ]);
   });
 
   test("MSG-01 a null stays as sent; routing hints are removed", async () => {

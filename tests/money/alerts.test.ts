@@ -111,7 +111,7 @@ describe("a low wallet balance", () => {
     expect(mail?.from).toBe("alerts@example.eu");
     expect(mail?.text).toContain("From: The Gateway <alerts@example.eu>");
     const inCents = /^-?\d+\.\d\d/.exec(event.data.balance)?.[0];
-    expect(mail?.text).toContain(`Subject: Balance of workspace ${tenant.slug} is ${inCents} EUR\n`);
+    expect(mail?.text).toContain(`Subject: Low balance: workspace ${tenant.slug} has ${inCents} EUR\n`);
     expect(mail?.text).toContain(event.id);
 
     await manage("POST", "/wallet/credits", { amount: "5" });
@@ -196,7 +196,11 @@ describe("a receiver", () => {
     await ask();
     await hook.arrived(2);
     const [waiting] = await deliveriesOnce("waiting", 1);
-    expect(waiting).toMatchObject({ channel: "webhook", target: hook.url, last_error: "it answered 503" });
+    expect(waiting).toMatchObject({
+      channel: "webhook",
+      target: hook.url,
+      last_error: "the receiver responded with 503",
+    });
     expect(Date.parse(waiting.next_attempt_at)).toBeGreaterThan(0);
     hook.always({ status: 200 });
     const [delivered] = await deliveriesOnce("delivered", 1);
@@ -220,8 +224,8 @@ describe("a receiver", () => {
     await ask();
     const failed = await deliveriesOnce("failed", 2);
     expect(failed.map(({ channel, last_error, attempts }) => [channel, last_error, attempts]).toSorted()).toEqual([
-      ["mail", "the mail server refused it (550)", 1],
-      ["webhook", "it answered 410: it wants no more of them", 1],
+      ["mail", "the mail server rejected it (550)", 1],
+      ["webhook", "the receiver responded with 410: it accepts no further messages", 1],
     ]);
   });
 
@@ -236,7 +240,10 @@ describe("a receiver", () => {
     const [failed] = await deliveriesOnce("failed", 1);
     mailbox.refuse(undefined);
     await deliveriesOnce("delivered", 1);
-    expect([failed?.target, failed?.last_error]).toEqual([gone, expect.stringContaining("no alerts of the workspace")]);
+    expect([failed?.target, failed?.last_error]).toEqual([
+      gone,
+      expect.stringContaining("no longer receives alerts of the workspace"),
+    ]);
     expect([mailsTo(gone).length, mailsTo(there).length]).toEqual([0, 1]);
   });
 
@@ -329,7 +336,7 @@ test("BILL-10 refuses a webhook in a private network by default; doctor reports 
     const { ok, checks } = await gateway.manage("GET", "/doctor");
     return [ok, checks.find(({ name }: Json) => name === "alerts").detail];
   };
-  expect(await advice()).toEqual([true, "workspaces with rules: 0"]);
+  expect(await advice()).toEqual([true, "0 workspaces with alert rules"]);
   const { body } = await put({ mail_to: ["ada@example.eu"], low_balance: "1000000" });
   expect([body.mail_ready, body.recipients]).toEqual([false, ["ada@example.eu"]]);
   expect(await advice()).toEqual([true, expect.stringContaining("set GATEWAY_SMTP_URL")]);
@@ -344,11 +351,11 @@ test("BILL-10 refuses a webhook in a private network by default; doctor reports 
   const withoutReceiver = await gateway.cli("alert", "test", "demo");
   expect([withoutReceiver.code, withoutReceiver.stderr]).toEqual([
     1,
-    expect.stringContaining("reach nobody. Give a webhook"),
+    expect.stringContaining("have no recipient. Set a webhook"),
   ]);
   expect(await advice()).toEqual([
     true,
-    expect.stringMatching(/^workspaces with rules: 1; those without a webhook .*: 1$/),
+    expect.stringMatching(/^1 workspace with alert rules; without webhook .*: 1$/),
   ]);
   expect((await gateway.cli("alert", "remove", "demo", "--json")).json).toMatchObject({ removed: true });
 });

@@ -185,7 +185,7 @@ describe("compaction of a conversation", () => {
       const poor = await scene.gateway.tenant({ credit: "0.01" });
       const refused = await scene.gateway.call(poor.key, "/v1/messages", { body });
       expect(refused.status).toBe(402);
-      return Number(/reserves ([\d.]+)/.exec(refused.text)?.[1]);
+      return Number(/hold of ([\d.]+)/.exec(refused.text)?.[1]);
     };
     const plain = await ofOne(message({ messages: long, context_management: undefined }));
     expect((await ofOne(message({ messages: long }))) / plain).toBeCloseTo(2, 1);

@@ -405,7 +405,7 @@ describe("official clients", () => {
     const stream = { ...body, stream: true as const };
     for await (const _ of await client.chat.completions.create(stream, { idempotencyKey: "b" }));
     const again = await client.chat.completions.create(stream, { idempotencyKey: "b" });
-    await expect(Array.fromAsync(again)).rejects.toThrow("was answered and charged before");
+    await expect(Array.fromAsync(again)).rejects.toThrow("was served and charged before");
     expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
@@ -430,7 +430,7 @@ describe("official clients", () => {
     const headers = { "Idempotency-Key": "d" };
     await client.messages.stream(body, { headers }).finalMessage();
     const again = client.messages.stream(body, { headers });
-    await expect(again.finalMessage()).rejects.toThrow("was answered and charged before");
+    await expect(again.finalMessage()).rejects.toThrow("was served and charged before");
     const other = client.messages.create({ ...body, max_tokens: 51 }, { headers });
     await expect(other).rejects.toMatchObject({ status: 422, error: { error: { code: "idempotency_key_reused" } } });
     expect(upstreamCalls()).toBe(1);

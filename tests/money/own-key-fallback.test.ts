@@ -77,7 +77,7 @@ describe("BILL-08 own keys and nodes serve from any position of the plan", () =>
     const row = await servedByKey(await withKey("fallback", "0"));
     expect(row).toMatchObject({ own_key: true, cost: null });
     expect(row.attempts.at(-1)).toMatchObject({ provider: DEAREST, own_key: true, outcome: "served" });
-    expect(row.attempts[0].reason).toBe("passed over: nothing could be reserved for it");
+    expect(row.attempts[0].reason).toBe("skipped: its cost could not be held");
   });
 
   test("BILL-08 fallback: beyond a spend limit the own key serves", async () => {
@@ -153,16 +153,16 @@ describe("BILL-08 own keys and nodes serve from any position of the plan", () =>
       await localForTest({ answer: (_body, response) => response.writeHead(500).end("{}") }),
     );
     const expected = [
-      [keyed, "has 0.00 EUR available. Top up the wallet"],
+      [keyed, "has only 0.00 EUR available. Add funds to the wallet"],
       [limited, "The daily spend limit of workspace"],
-      [noded, "has 0.00 EUR available. Top up the wallet"],
+      [noded, "has only 0.00 EUR available. Add funds to the wallet"],
     ] as const;
     for (const [tenant, why] of expected) {
       const { status, body } = await chat(tenant);
       expect([status, body.error.code]).toEqual([502, "upstream_error"]);
-      expect(body.error.message).toContain("nothing could be reserved for the others");
+      expect(body.error.message).toContain("the cost of the other endpoints could not be held");
       expect(body.error.message).toContain(why);
-      expect(body.error.message).not.toContain("no other endpoint is left");
+      expect(body.error.message).not.toContain("no other endpoint is available");
     }
   });
 

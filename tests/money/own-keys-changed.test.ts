@@ -79,7 +79,7 @@ describe("an own key that becomes exclusive during a request", () => {
     const { attempts } = await expectFree();
     expect(attempts).toMatchObject([
       { provider: "nebius", own_key: true, upstream_status: 500 },
-      { provider: "nebius", upstream_status: null, reason: "only your own key for nebius is to be used now" },
+      { provider: "nebius", upstream_status: null, reason: "only your own key for nebius may be used now" },
     ]);
   });
 
@@ -103,7 +103,7 @@ describe("an own key that becomes exclusive during a request", () => {
       expect(body.error).toMatchObject({
         code: "upstream_error",
         message:
-          "Only the workspace's own key for nebius is to be used since the request was planned, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+          "Since the request was planned, only the workspace's own key for nebius may be used, and no other endpoint is available. Retry: the request then uses the current keys.",
       });
     });
     expect(keys).toEqual([PLATFORM]);
@@ -116,7 +116,7 @@ describe("an own key that becomes exclusive during a request", () => {
       const { status, body } = await changedAt(scene.deepinfra, { status: 401, json: {} }, () =>
         use("deepinfra", "only"),
       );
-      expect([status, body.error.message]).toEqual([502, expect.stringContaining("did not accept")]);
+      expect([status, body.error.message]).toEqual([502, expect.stringContaining("rejected")]);
     });
     expect(keys).toEqual([]);
     await expectFree();
@@ -131,7 +131,7 @@ describe("an own key that becomes exclusive during a request", () => {
     });
     expect(keys).toEqual([PLATFORM]);
     const { attempts } = await expectFree();
-    expect(attempts.at(-1)).toMatchObject({ reason: "only your own key for deepinfra is to be used now" });
+    expect(attempts.at(-1)).toMatchObject({ reason: "only your own key for deepinfra may be used now" });
   });
 
   test("BILL-08 a key that is no longer exclusive lets the platform serve when it is rejected", async () => {

@@ -38,8 +38,8 @@ test("BILL-08 only: a postponed platform endpoint is not called after the own ke
   expect((await second).status).toBe(502);
   expect(inferences(narrow.nebius)).toHaveLength(1);
   expect((await narrow.last(tenant)).attempts).toMatchObject([
-    { provider: "nebius", reason: expect.stringContaining("set aside") },
-    { provider: "deepinfra", own_key: true, reason: expect.stringContaining("refused") },
+    { provider: "nebius", reason: expect.stringContaining("circuit opened since") },
+    { provider: "deepinfra", own_key: true, reason: expect.stringContaining("rejected") },
     { provider: "nebius", reason: expect.stringContaining("only your own key") },
   ]);
 });
@@ -73,7 +73,7 @@ test.each([
       expect(answer.body.error).toMatchObject({
         code: "upstream_error",
         message:
-          "The workspace's own key for deepinfra was removed before the request went out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+          "The workspace's own key for deepinfra was removed before the request was sent, and no other endpoint is available. Retry: the request then uses the current keys.",
       });
     expect([inferences(narrow.deepinfra), inferences(narrow.nebius).slice(1)].map(({ length }) => length)).toEqual([
       0,
@@ -99,7 +99,7 @@ test("BILL-08 ERR-01 fallback: a removed key hides no earlier attempts", async (
   const { status, headers, body } = await response;
   expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
   expect(body.error.message).toBe(
-    "The provider nebius is at its rate limit and no other endpoint is left. Try again in 30 s.",
+    "The provider nebius is at its rate limit, and no other endpoint is available. Try again in 30 s.",
   );
   expect((await scene.last(tenant)).attempts).toMatchObject([
     { provider: "nebius", upstream_status: 429 },
@@ -158,7 +158,7 @@ test.each([
       expect(answer.body.error).toMatchObject({
         code: "upstream_error",
         message:
-          "The workspace's own key for google-vertex was replaced before the request went out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+          "The workspace's own key for google-vertex was replaced before the request was sent, and no other endpoint is available. Retry: the request then uses the current keys.",
       });
     const keys = inferences(google).map(keyOf);
     expect(keys).toEqual(status === 200 ? [credentialOf("google-ai-studio")] : []);
@@ -235,7 +235,7 @@ test.each(["only", "first"])(
     const answer = await chat();
     const keys = inferences(nebius).slice(before).map(keyOf);
     const [row] = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1`)).data;
-    expect(row.attempts[0]).toMatchObject({ own_key: true, reason: "your key for nebius was refused" });
+    expect(row.attempts[0]).toMatchObject({ own_key: true, reason: "your key for nebius was rejected" });
     if (use === "only") expect([answer.status, keys, row.cost]).toEqual([502, [], "0.00"]);
     else expect([answer.status, keys]).toEqual([200, [credentialOf("nebius")]]);
     // It can be listed, tested, replaced and removed.

@@ -120,7 +120,7 @@ test("BILL-08 the command line connects, lists, tests and removes a workspace's 
     letIn.delete(OWN("cli"));
     expect(await gateway.cli("provider", "test", "deepinfra", ...own)).toMatchObject({ code: 1, json: { ok: false } });
     const again = await gateway.cli("provider", "connect", "deepinfra", ...own, "--key-file", file);
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("refused it (401)") });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("rejected the key (401)") });
     const untested = await gateway.cli("provider", "connect", "deepinfra", ...own, "--key-file", file, "--no-test");
     expect(untested).toMatchObject({ code: 0, json: { result: "untried" } });
     expect(await gateway.cli("provider", "keys", ...own)).toMatchObject({ code: 0, json: { data: [{ use: "only" }] } });

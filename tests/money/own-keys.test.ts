@@ -127,7 +127,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await scene.last(tenant)).toMatchObject({
       own_key: false,
       attempts: [
-        { own_key: true, outcome: "next", upstream_status: 401, reason: "your key for nebius was refused (401)" },
+        { own_key: true, outcome: "next", upstream_status: 401, reason: "your key for nebius was rejected (401)" },
         { own_key: false, outcome: "served" },
       ],
     });

@@ -127,7 +127,9 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     held.open();
     const { status, headers, body } = await response;
     expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
-    expect(body.error.message).toContain("The provider nebius is at its rate limit and no other endpoint is left.");
+    expect(body.error.message).toContain(
+      "The provider nebius is at its rate limit, and no other endpoint is available.",
+    );
     expect((await scene.last(tenant)).attempts).toMatchObject([
       { provider: "nebius", upstream_status: 429 },
       { provider: "deepinfra", upstream_status: null, reason: "withdrawn since the plan was made" },

@@ -259,8 +259,8 @@ describe.skipIf(!hasPostgres)("start-up", () => {
     const gateway = spawnGateway({ DATABASE_URL: `postgres://u:${PASSWORD}@127.0.0.1:1/x` });
     expect(await gateway.exited).toBe(1);
     expect(gateway.stderr().trim().split("\n")).toEqual([
-      "error: GATEWAY_ADMIN_TOKEN: set it too, because DATABASE_URL is set",
-      "GATEWAY_MASTER_KEY: set it too, because DATABASE_URL is set",
+      "error: GATEWAY_ADMIN_TOKEN: required, because DATABASE_URL is set",
+      "GATEWAY_MASTER_KEY: required, because DATABASE_URL is set",
     ]);
   });
 

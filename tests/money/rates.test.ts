@@ -104,9 +104,9 @@ describe("exchange rates of a running gateway", () => {
   test.each([
     ["nothing", {}],
     ["both forms", { rates: { USD: "1.1" }, document: "x" }],
-    ["no decimal", { rates: { USD: "many" } }],
+    ["is not a decimal", { rates: { USD: "many" } }],
     ["a number", { rates: { USD: 1.1 } }],
-    ["no currency", { rates: { dollar: "1.1" } }],
+    ["is not a currency", { rates: { dollar: "1.1" } }],
     ["the euro", { rates: { EUR: "1.1" } }],
     ["a rate of nothing", { rates: { USD: "0" } }],
     ["a day to come", { rates: { USD: "1.1" }, date: "2999-01-01" }],
@@ -267,7 +267,7 @@ describe("margins", () => {
     const tenant = await scene.gateway.tenant({ credit: "0.0001" });
     const held = async () => {
       const { body } = await scene.chat(tenant.key, { max_tokens: 4000 });
-      return nanosOf(/reserves ([\d.]+)/.exec(body.error.message)?.[1] ?? "");
+      return nanosOf(/hold of ([\d.]+)/.exec(body.error.message)?.[1] ?? "");
     };
     const usual = await held();
     await put(tenant, "1.2");

@@ -121,7 +121,7 @@ describe("surcharges without a price", () => {
     async (_what, path, body, field) => {
       const before = requestCounts();
       const answer = await scene.gateway.call(tenant.key, path, { body });
-      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("workspace's own provider key")]);
       expect(answer.text).toContain(body["model"]);
       expect(answer.text).toContain(field);
       if (path !== "/v1/messages")
@@ -180,7 +180,7 @@ describe("surcharges without a price", () => {
     expect(requestCounts()).toEqual(before);
   });
 
-  test("BILL-05 a search that is only offered is dropped, and the log reports it", async () => {
+  test("BILL-05 a search that is only offered is not sent, and header and log report it", async () => {
     scene.at("openai").next({ json: responseJson() });
     const tools = [{ type: "function", name: "f", parameters: null, strict: false }, { type: "web_search" }];
     const answer = await scene.gateway.call(tenant.key, "/v1/responses", {
@@ -189,7 +189,7 @@ describe("surcharges without a price", () => {
     expect(answer.status).toBe(200);
     expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [tools[0]], tool_choice: "auto" });
     const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
-    expect(row.attempts[0].reason).toContain("tools.1");
+    expect([row.omitted, answer.headers.get("x-svc-omitted")]).toEqual([["tools[]"], "tools[]"]);
     scene.at("openai").next({ json: responseJson() });
     await scene.gateway.call(tenant.key, "/v1/responses", { body: response({ tools: [{ type: "web_search" }] }) });
     expect(scene.at("openai").requests.at(-1)?.json).not.toHaveProperty("tools");

@@ -29,6 +29,7 @@ async function withNode(capacity: number, node: Json = {}) {
   const load = { now: 0, most: 0 };
   const local = await localForTest({
     models: ["tiny", "embed"],
+    embeds: ["embed"],
     async answer(body: Json, response: ServerResponse) {
       load.now += 1;
       load.most = Math.max(load.most, load.now);
@@ -129,7 +130,7 @@ describe("a node that takes fewer requests than it announced", () => {
     expect([answer.status, answer.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
     expect(row).toMatchObject({ provider: null, countries: ["DE"] });
     expect(row.attempts).toMatchObject([
-      { provider: "node-rack", outcome: "next", reason: "the node takes no more requests", maybe_accepted: true },
+      { provider: "node-rack", outcome: "next", reason: "the node accepts no more requests", maybe_accepted: true },
     ]);
   });
 
@@ -138,6 +139,6 @@ describe("a node that takes fewer requests than it announced", () => {
     expect(answer.status).toBe(429);
     expect(row.countries).toBeNull();
     expect(row.attempts).toMatchObject([{ outcome: "next", maybe_accepted: false }]);
-    expect(row.attempts[0].reason).toContain("passed over: ");
+    expect(row.attempts[0].reason).toContain("skipped: ");
   });
 });

@@ -128,7 +128,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const where = ["--url", gateway.url, "--upstream", local.url];
     const refused = runNode([...where, "--token-file", fileWith("nt_svc_nobody")]);
     expect(await refused.exited).toBe(1);
-    expect(refused.output.stderr).toMatch(/^error: This is no valid token of a node/);
+    expect(refused.output.stderr).toMatch(/^error: The node token is invalid/);
     const none = await runCli(["node", "connect", ...where], {});
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("--token-file")]);
     const wrong = await runCli(["node", "connect", "--url", "gateway", "--upstream", local.url, "--token", "x"], {});
@@ -151,7 +151,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await outputOf(local.url, "--models", "tiny,huge")).toContain(
       '1 model, 0 running, 0 served · the server has no "huge"',
     );
-    expect(await outputOf(`${local.url}/v2`)).toContain("answered 404 to /v1/v2/models. Write --upstream as");
+    expect(await outputOf(`${local.url}/v2`)).toContain("responded with 404 to /v1/v2/models. Set --upstream to");
   });
 
   test("NODE-02 reconnects after a gateway outage, and reports each state as JSON", async () => {
@@ -175,7 +175,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(lines.at(-1)).toMatchObject({ state: "ended", problem: null });
-    expect(lines.some(({ state, problem }) => state === "waiting" && problem === "the gateway stops")).toBe(true);
+    expect(lines.some(({ state, problem }) => state === "waiting" && problem === "the gateway is stopping")).toBe(true);
   });
 
   test("NODE-01 uses the proxy of HTTP_PROXY", async () => {
@@ -209,8 +209,8 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await node.exited).toBe(0);
     // A gateway with an unknown certificate gets no token.
     const stranger = runNode(where, { ...env, NODE_EXTRA_CA_CERTS: "" });
-    await until(() => stranger.output.stdout.includes("not connected"));
-    expect(stranger.output.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
+    await until(() => stranger.output.stdout.includes("disconnected"));
+    expect(stranger.output.stdout).toMatch(/is unreachable \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
   });
 });
 

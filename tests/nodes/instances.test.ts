@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeo
         const busy = await chat(instance, tenant);
         expect([busy.status, busy.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
         expect([busy.body.error.message, busy.headers.get("retry-after")]).toEqual([
-          expect.stringContaining("as many requests"),
+          expect.stringContaining("concurrency limit"),
           "1",
         ]);
         const refused = await a.manage("GET", `/requests/${busy.headers.get("x-request-id")}`);
@@ -149,7 +149,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeo
         const served = await chat(instance, tenant, mapped);
         expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
         const [passed] = (await a.manage("GET", `/requests/${served.body.id}`)).attempts;
-        expect(passed).toMatchObject({ provider: "node-rack", reason: expect.stringContaining("as many requests") });
+        expect(passed).toMatchObject({ provider: "node-rack", reason: expect.stringContaining("concurrency limit") });
       }
       const shown = await waitForNodeState(instance, tenant.slug, "rack", "connected");
       expect(shown).toMatchObject({ last_error: null, set_aside: null });
@@ -206,7 +206,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeo
     await b.close();
 
     await waiting.over;
-    const stops = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
+    const stops = { code: "service_unavailable", message: expect.stringContaining("is stopping") };
     expect(JSON.parse(eventsOf(waiting.text).at(-1) ?? "")).toMatchObject({ error: stops });
     const refused = await only;
     expect([refused.status, refused.body.error]).toMatchObject([503, stops]);
@@ -217,7 +217,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeo
     expect(row.attempts[0]).toMatchObject({
       provider: "node-rack",
       outcome: "next",
-      reason: "the instance that the node is connected to was told to stop",
+      reason: "the gateway instance that the node is connected to is stopping",
       maybe_accepted: true,
     });
     expect(await waitForNodeState(a, tenant.slug, "rack", "offline")).toMatchObject({

@@ -132,7 +132,7 @@ describe("a connected node", () => {
   test("NODE-01 shows its models, load and latency; country and mapping change while connected", async () => {
     const slug = await workspaceOf();
     const { token } = await createNode(gateway, slug, "rack", { mapping: { tiny: "sandbox/chat" } });
-    const local = await localForTest({ models: ["tiny", "nomic-embed"] });
+    const local = await localForTest({ models: ["tiny", "nomic-embed"], embeds: ["nomic-embed"] });
     agentForTest(gateway.url, token, local.url);
     const node = await waitForNodeState(gateway, slug, "rack", "connected");
     expect(node).toMatchObject({
@@ -169,7 +169,7 @@ describe("a connected node", () => {
     // Immediately: the change is effective when its response arrives.
     expect((await ask("GET", `/workspaces/${slug}/nodes/rack`)).body.state).toBe("offline");
     expect(await agent.over).toContain("revoked");
-    expect(await agentForTest(gateway.url, token, local.url).over).toContain("no valid token of a node");
+    expect(await agentForTest(gateway.url, token, local.url).over).toContain("node token is invalid");
     agentForTest(gateway.url, rotated.token, local.url);
     await waitForNodeState(gateway, slug, "rack", "connected");
   });
@@ -259,7 +259,7 @@ describe("the node listener", () => {
         "sec-websocket-protocol": offered,
       });
       expect(answer).toMatchObject({ status: 426, body: { error: { code: "upgrade_required" } } });
-      if (answer !== "open") expect(answer.body.error.message).toContain("update");
+      if (answer !== "open") expect(answer.body.error.message).toContain("Update");
     }
   });
 

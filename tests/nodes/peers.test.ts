@@ -83,7 +83,7 @@ describe("a node connected to another instance", () => {
     expect((await ask(a).done).text).toBe("far");
     // At one instance the second connection replaces the first, whose end does not end the node.
     agentAt(b.url, near.url);
-    expect(await first.over).toContain("took over");
+    expect(await first.over).toContain("replaced by another connection");
     await until(() => instanceOf(a) === "b" && instanceOf(b) === null);
     for (const one of [a, b, a, b]) expect((await ask(one).done).text).toBe("near");
   });
@@ -356,7 +356,7 @@ describe("peer authentication", () => {
     expect((await carried(links, own)).failure).toMatchObject({
       kind: "busy",
       sent: false,
-      why: "the node takes no more requests",
+      why: "the node accepts no more requests",
     });
     expect(b.refused.at(-1)).toBe("full");
   });

@@ -35,10 +35,10 @@ const setPolicy = (tenant: Tenant, policy: Json) =>
   scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, policy);
 
 describe("policy", () => {
-  test("NODE-03 a node satisfies every floor of its workspace, and demands for no retention and no training", async () => {
+  test("NODE-03 a node satisfies the floor of its country, and demands for no retention and no training", async () => {
     const tenant = await scene.gateway.tenant();
     await withNode(tenant, { node: MAPPED });
-    await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
+    await setPolicy(tenant, { floor: "L1", zero_data_retention: true, no_training: true });
     const { status, headers, body } = await scene.chat(tenant.key);
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "node-rack"]);
     const { candidates } = (await scene.row(body.id)).decision;
@@ -77,22 +77,25 @@ describe("policy", () => {
     expect(local.received).toEqual([]);
   });
 
-  test("NODE-03 a node without a declared country meets every floor, and is excluded where countries are set", async () => {
+  test("NODE-03 a node without a declared country is unclassified, and is excluded where countries are set", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: { ...MAPPED, country: undefined } });
-    await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
+    await setPolicy(tenant, { zero_data_retention: true, no_training: true });
     const served = await scene.chat(tenant.key, { model: OWN });
     expect([served.status, served.headers.get("x-svc-compute-countries")]).toEqual([200, null]);
-    expect(served.headers.get("x-svc-sovereignty-level")).toBe("L4");
+    expect(served.headers.get("x-svc-sovereignty-level")).toBe("UNCLASSIFIED");
     expect((await scene.row(served.body.id)).countries).toEqual([]);
     const { body: models } = await scene.gateway.call(tenant.key, "/v1/models");
-    expect(models.data.find(({ id }: Json) => id === OWN)).toMatchObject({ svc_levels: ["L4"], svc_countries: [] });
+    expect(models.data.find(({ id }: Json) => id === OWN)).toMatchObject({
+      svc_levels: ["UNCLASSIFIED"],
+      svc_countries: [],
+    });
 
-    await setPolicy(tenant, { floor: null, zero_data_retention: false, no_training: false, countries: ["DE", "US"] });
+    await setPolicy(tenant, { zero_data_retention: false, no_training: false, countries: ["DE", "US"] });
     const refused = await scene.chat(tenant.key, { model: OWN });
     expect([refused.status, refused.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
     const { decision } = await scene.row(refused.body.error.request_id);
-    expect(decision.candidates[0].reason).toContain("compute countries are not known");
+    expect(decision.candidates[0].reason).toContain("compute countries are unknown");
     expect(local.received).toHaveLength(1);
 
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "DE" });
@@ -111,7 +114,7 @@ describe("policy", () => {
     const blocked = await scene.chat(tenant.key, { model: OWN });
     expect([blocked.status, blocked.body.error.code]).toEqual([403, "provider_blocked"]);
     expect(local.received).toHaveLength(1);
-    await expect(setPolicy(tenant, { blocked_providers: ["node-nobody"] })).rejects.toThrow("has no provider");
+    await expect(setPolicy(tenant, { blocked_providers: ["node-nobody"] })).rejects.toThrow("there is no provider");
   });
 
   test("NODE-03 a workspace with a node does not get a simulated model by default", async () => {
@@ -133,17 +136,17 @@ const withUsage = (usage: Json) => (model: string) => ({ ...whole(model), usage 
 
 describe("a node with implausible replies", () => {
   const LIES: readonly (readonly [string, (model: string) => Json, string])[] = [
-    ["another model", () => whole("bigger"), 'it is of the model "bigger", and "tiny" was asked'],
-    ["a model that is no text", (model) => ({ ...whole(model), model: 7 }), "its model is no text"],
-    ["an id that is no text", (model) => ({ ...whole(model), id: 12 }), "its id is no text"],
-    ["a negative figure", withUsage({ prompt_tokens: -1, completion_tokens: 5 }), "a figure that is no count"],
-    ["half a token", withUsage({ prompt_tokens: 1, completion_tokens: 0.5 }), "a figure that is no count"],
-    ["more than it wrote", withUsage({ prompt_tokens: 1, completion_tokens: 900_000 }), "900000 tokens of output"],
-    ["more than its input", withUsage({ prompt_tokens: 700_000, completion_tokens: 5 }), "700000 tokens of input"],
-    ["more than any model reads", withUsage({ prompt_tokens: 9e15 }), "beyond the 8000000 tokens"],
-    ["a usage that is no object", withUsage("many"), "its usage is no object"],
-    ["no answer", () => ({ hello: "world" }), "not an answer of its dialect"],
-    ["no JSON", () => "<html>hello</html>", "not an answer of its dialect"],
+    ["another model", () => whole("bigger"), 'its model is "bigger" instead of "tiny"'],
+    ["a model that is no text", (model) => ({ ...whole(model), model: 7 }), "its model is not a string"],
+    ["an id that is no text", (model) => ({ ...whole(model), id: 12 }), "its id is not a string"],
+    ["a negative figure", withUsage({ prompt_tokens: -1, completion_tokens: 5 }), "an invalid token count"],
+    ["half a token", withUsage({ prompt_tokens: 1, completion_tokens: 0.5 }), "an invalid token count"],
+    ["more than it wrote", withUsage({ prompt_tokens: 1, completion_tokens: 900_000 }), "900000 output tokens"],
+    ["more than its input", withUsage({ prompt_tokens: 700_000, completion_tokens: 5 }), "700000 input tokens"],
+    ["more than any model reads", withUsage({ prompt_tokens: 9e15 }), "context of 8000000 tokens"],
+    ["a usage that is no object", withUsage("many"), "its usage is not an object"],
+    ["no answer", () => ({ hello: "world" }), "not a valid response of its dialect"],
+    ["no JSON", () => "<html>hello</html>", "not a valid response of its dialect"],
   ];
 
   test.each(LIES)(
@@ -181,7 +184,7 @@ describe("a node with implausible replies", () => {
     const lied = await ask();
     expect([lied.status, lied.body.error.code]).toEqual([502, "upstream_error"]);
     const excluded = await ask();
-    expect(excluded.body.error.message).toContain("The node rack is set aside until");
+    expect(excluded.body.error.message).toContain("The circuit of node rack is open until");
     const shown = await gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`);
     expect(shown).toMatchObject({ state: "set_aside", set_aside: { reason: expect.stringContaining("bigger") } });
     expect(local.received).toHaveLength(1);
@@ -224,16 +227,13 @@ describe("a node with implausible replies", () => {
     const { text, headers } = await scene.chat(tenant.key, { stream: true });
     expect(text).not.toContain("Lies.");
     const row = await scene.row(String(headers.get("x-svc-request-id")));
-    expect(row.attempts[0].reason).toContain('it is of the model "bigger"');
+    expect(row.attempts[0].reason).toContain('its model is "bigger"');
     await waitForNodeState(scene.gateway, tenant.slug, "rack", "set_aside");
   });
 
   test.each([
-    ["goes on under another id", (model: string) => chunk({ id: "c-2", model, ...delta("mixed up") })],
-    [
-      "has a figure that is no count",
-      (model: string) => chunk({ model, choices: [], usage: { completion_tokens: -3 } }),
-    ],
+    ["its id changed", (model: string) => chunk({ id: "c-2", model, ...delta("mixed up") })],
+    ["has an invalid token count", (model: string) => chunk({ model, choices: [], usage: { completion_tokens: -3 } })],
   ])("NODE-03 a stream that %s ends with an error frame, and the circuit opens", async (reason, wrong) => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const rest = gate();
@@ -273,10 +273,10 @@ describe("a node with implausible replies", () => {
     const missing = await scene.chat(tenant.key, { model: OWN, max_tokens: 1 });
     expect([missing.status, missing.body.error.message]).toEqual([
       502,
-      expect.stringContaining("refused the request (404)"),
+      expect.stringContaining("rejected the request (404)"),
     ]);
     const shown = await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
-    expect(shown.last_error.message).toContain("refused the request (404)");
+    expect(shown.last_error.message).toContain("rejected the request (404)");
   });
 
   test("NODE-03 the same for an error in the middle of a stream", async () => {

@@ -47,7 +47,7 @@ describe("serving", () => {
     const models = await listed(tenant);
     const own = models.filter(({ id }) => id.startsWith("node/"));
     expect(own.map(({ id }) => id)).toEqual(["node/rack/org/other:7b", OWN]);
-    expect(own[1]).toMatchObject({ svc_providers: ["node-rack"], svc_countries: ["DE"], svc_levels: ["L4"] });
+    expect(own[1]).toMatchObject({ svc_providers: ["node-rack"], svc_countries: ["DE"], svc_levels: ["L1"] });
     const one = await scene.gateway.call(tenant.key, "/v1/models/node/rack/org/other:7b");
     expect([one.status, one.body.id]).toEqual([200, "node/rack/org/other:7b"]);
     const { status, body, headers } = await scene.chat(tenant.key, { model: OWN, max_completion_tokens: 50 });
@@ -59,14 +59,14 @@ describe("serving", () => {
       "x-svc-model": OWN,
       "x-svc-provider": "node-rack",
       "x-svc-compute-countries": "DE",
-      "x-svc-sovereignty-level": "L4",
+      "x-svc-sovereignty-level": "L1",
       "x-svc-request-id": body.id,
       "x-svc-upstream-surface": "chat",
     });
     expect(local.received).toEqual([{ model: "tiny", messages: hello, max_tokens: 50 }]);
     const row = await scene.row(body.id);
     expect(row).toMatchObject({ node_id: node.id, provider: "node-rack", model: OWN, cost: "0.00", own_key: false });
-    expect(row).toMatchObject({ level: "L4", countries: ["DE"], attempts: [{ outcome: "served" }] });
+    expect(row).toMatchObject({ level: "L1", countries: ["DE"], attempts: [{ outcome: "served" }] });
     expect(await scene.wallet(tenant)).toMatchObject({ balance: "0.00", held: "0.00" });
     expect(await scene.charges(tenant)).toEqual([]);
   });
@@ -109,6 +109,7 @@ describe("serving", () => {
     const { tenant, local } = await withNode({
       local: {
         models: ["tiny", "nomic-embed"],
+        embeds: ["nomic-embed"],
         answer(body, response) {
           response.setHeader("content-type", "application/json");
           const tokens = body.input === "a lie" ? 40_000 : 3;
@@ -150,11 +151,11 @@ describe("billing", () => {
       const { body } = await transcribe(scene.gateway, tenant.key, [["model", model]]);
       expect([body.error.code, body.error.message]).toEqual(["model_not_found", lacks("transcriptions", node)]);
       const spoken = await errorOf("/v1/audio/speech", { model, input: "x", voice: "ada" });
-      const noSpeech = `No provider of ${model} has an interface for speech.`;
+      const noSpeech = `No provider of ${model} has a speech interface.`;
       expect(spoken).toEqual([501, "speech_not_supported", expect.stringContaining(noSpeech)]);
       const questions = { q: { type: "noul", instructions: "Is it so?" } };
       const decided = await errorOf("/v1/decisions", { model, state: "x", questions });
-      const noDecisions = `No provider of ${model} has an interface for decisions.`;
+      const noDecisions = `No provider of ${model} has a decisions interface.`;
       expect(decided).toEqual([501, "decisions_not_supported", expect.stringContaining(noDecisions)]);
     }
   });
@@ -200,7 +201,7 @@ describe("billing", () => {
     const before = scene.at("deepinfra").requests.length;
     const { status, body } = await scene.chat(tenant.key);
     expect([status, body.error.code]).toEqual([502, "upstream_error"]);
-    expect(body.error.message).toContain("The node rack gave no usable answer");
+    expect(body.error.message).toContain("The node rack returned no usable response");
     expect(scene.at("deepinfra").requests.length).toBe(before);
   });
 });
@@ -222,7 +223,7 @@ describe("routers", () => {
     expect(await explain(tenant)).toMatchObject({ nodes: "first", order: [`node-rack:own:${MODEL}`, {}, {}].map(any) });
     const served = await scene.chat(tenant.key, { model: name });
     expect(served.headers.get("x-svc-provider")).toBe("node-rack");
-    expect(served.headers.get("x-svc-route-reason")).toContain("own node, which the router puts first");
+    expect(served.headers.get("x-svc-route-reason")).toContain("own node, preferred by the router");
     expect((await scene.row(served.body.id)).decision).toMatchObject({ nodes: "first" });
 
     await put(tenant, { models: [MODEL], nodes: "fallback" });
@@ -248,7 +249,7 @@ describe("routers", () => {
       await put(tenant, { nodes: "only" }, name);
       const { status, body } = await scene.chat(tenant.key, { model });
       expect([status, body.error.code]).toEqual([403, "no_eligible_endpoint"]);
-      expect(body.error.message).toContain(`The router ${model} wants the workspace's own nodes only`);
+      expect(body.error.message).toContain(`The router ${model} uses the workspace's own nodes only`);
     }
   });
 
@@ -257,8 +258,8 @@ describe("routers", () => {
     await createNode(scene.gateway, tenant.slug, "later");
     expect(await put(tenant, { models: ["node/later/any:7b"] })).toMatchObject({ models: ["node/later/any:7b"] });
     const other = await scene.gateway.tenant();
-    await expect(put(other, { models: ["node/later/any:7b"] })).rejects.toThrow("the catalogue has no model");
-    await expect(put(tenant, { models: ["node/later/"] })).rejects.toThrow("the catalogue has no model");
+    await expect(put(other, { models: ["node/later/any:7b"] })).rejects.toThrow("there is no model");
+    await expect(put(tenant, { models: ["node/later/"] })).rejects.toThrow("there is no model");
   });
 });
 

@@ -38,9 +38,9 @@ async function withoutServer(tenant: Tenant): Promise<void> {
 }
 
 const STATES = [
-  ["there without a server", withoutServer, "The node rack is connected, and its server has no model now"],
+  ["there without a server", withoutServer, "The node rack is connected, but its local server lists no models"],
   ["away", offline, "The node rack is not connected"],
-  ["excluded by its circuit", openCircuit, "The node rack is set aside until"],
+  ["excluded by its circuit", openCircuit, "The circuit of node rack is open until"],
 ] as const;
 
 describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
@@ -64,10 +64,11 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
     expect(await under({ blocked_providers: ["node-rack"] })).toEqual([403, "provider_blocked"]);
     expect(await under({ countries: ["FR"] })).toEqual([403, "compute_country_not_allowed"]);
     expect(await under({}, { provider: { only: ["deepinfra"] } })).toEqual([403, "no_eligible_endpoint"]);
-    // What no node supports precedes policy.
+    // Policy precedes what no node supports.
     const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
     const audio = { messages: [{ role: "user", content: [sound] }] };
-    expect(await under({ countries: ["FR"] }, audio)).toEqual([400, "unsupported_parameter"]);
+    expect(await under({ countries: ["FR"] }, audio)).toEqual([403, "compute_country_not_allowed"]);
+    expect(await under({}, audio)).toEqual([400, "unsupported_parameter"]);
     const allowed = await ask();
     expect([allowed.outcome, allowed.message]).toEqual([[502, "upstream_error"], expect.stringContaining(why)]);
   });

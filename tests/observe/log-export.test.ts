@@ -175,10 +175,10 @@ test("OPS-05 conflicting export settings stop the start by name", () => {
     }
   };
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
-  expect(problems({ OTEL_LOGS_EXPORTER: "otlp" })).toContain("OTEL_EXPORTER_OTLP_ENDPOINT: set it too");
-  expect(problems({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" })).toContain("write http/json");
-  expect(problems({ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: "nothing" })).toContain("write name=value");
-  expect(problems({ GATEWAY_LOG_EXPORT_WEBHOOK_URL: "https://log.example.eu" })).toContain("_SECRETS: set it too");
+  expect(problems({ OTEL_LOGS_EXPORTER: "otlp" })).toContain("OTEL_EXPORTER_OTLP_ENDPOINT: required");
+  expect(problems({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" })).toContain("must be http/json");
+  expect(problems({ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: "nothing" })).toContain("must be name=value");
+  expect(problems({ GATEWAY_LOG_EXPORT_WEBHOOK_URL: "https://log.example.eu" })).toContain("_SECRETS: required");
   expect(problems({ GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: "short" })).toContain("at least 32 characters");
   expect(problems({ OTEL_TRACES_SAMPLER_ARG: "1.5" })).toContain("from 0 to 1");
   expect(problems({ ...endpoint, OTEL_LOGS_EXPORTER: "otlp", OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" })).toBe("none");

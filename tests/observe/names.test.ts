@@ -102,6 +102,7 @@ describe("names in dashboards, alerts and guides", () => {
 
   test("OPS-02 every alert has a summary and a runbook section, and the runbook no other", () => {
     const headings = [...read("docs/guides/alerts-runbook.md").matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    expect(headings.shift()).toBe("Contents");
     expect(headings).toEqual(rules().map(({ alert }) => alert));
     for (const { alert, labels: put, annotations } of rules()) {
       expect(["critical", "warning", "info"]).toContain(put.severity);
@@ -116,7 +117,7 @@ describe("names in dashboards, alerts and guides", () => {
     expect(metrics.filter((series) => !isThere(series) && !types.has(series))).toEqual([]);
     const settings = read(guide).match(/\b(?:GATEWAY|OTEL)_[A-Z_]*[A-Z]\b(?!_|\*)/g) ?? [];
     // Of the command line, and of a node agent.
-    const others = new Set(["GATEWAY_URL", "GATEWAY_NODE_TOKEN"]);
+    const others = new Set(["GATEWAY_KEY", "GATEWAY_URL", "GATEWAY_NODE_TOKEN"]);
     const known = (name: string) => Object.hasOwn(SETTINGS, name.replace(/_FILE$/, "")) || others.has(name);
     expect([...new Set(settings)].filter((name) => !known(name))).toEqual([]);
   });

@@ -25,6 +25,7 @@ const requests = (status: number, code = "none", provider = "acme") =>
   `gateway_inference_requests_total{surface="chat",provider="${provider}",status="${status}",code="${code}"}`;
 const attempts = (outcome: string) => `gateway_attempts_total{provider="acme",outcome="${outcome}"}`;
 const refused = 'gateway_credential_refusals_total{provider="acme",status="401"}';
+const unclaimed = 'gateway_catalogue_errors_total{provider="acme",parameter="logprobs"}';
 const replaced = (why: string) => `gateway_figures_replaced_total{provider="acme",why="${why}"}`;
 const slow = (le: string) => `gateway_overhead_seconds_bucket{le="${le}"}`;
 const at = (name: string, instance: string) => `${name}{instance="${instance}"}`;
@@ -185,6 +186,12 @@ const SCENES: readonly Scene[] = [
     series: { [refused]: "1x60 2x10" },
     minute: 63,
     fires: ["GatewayCredentialRefused"],
+  },
+  {
+    about: "a provider rejects a parameter that the catalogue claims",
+    series: { [unclaimed]: "_x5 1x10" },
+    minute: 6,
+    fires: ["GatewayCatalogueError"],
   },
   { about: "but not an hour after", series: { [refused]: "1x70" }, minute: 65, fires: [] },
   {

@@ -89,14 +89,14 @@ describe("the command line", () => {
     await browser.get(`/manage/auth/device?user_code=${userCode}`);
     expect((await browser.post("/manage/auth/device/deny", { userCode })).status).toBe(200);
     const { exitCode, logs } = await ended;
-    expect([exitCode, logs]).toEqual([1, expect.stringContaining("refused in the browser")]);
+    expect([exitCode, logs]).toEqual([1, expect.stringContaining("denied in the browser")]);
     const other = await gateway.browser().post("/manage/auth/device/code", { client_id: "another" });
     expect([other.status, other.body.error]).toEqual([400, "invalid_client"]);
     const mistyped = await browser.get("/manage/auth/device?user_code=ABCD-EFGH");
     expect(mistyped.body.error).toMatchObject({
       code: "invalid_value",
       param: "user_code",
-      message: expect.stringMatching(/not known here.*Start again on the device/),
+      message: expect.stringMatching(/Unknown code.*Start again on the device/),
     });
   });
 
@@ -113,7 +113,7 @@ describe("the command line", () => {
     expect((await first.ended).exitCode).toBe(0);
     ageSessions(gateway.dataDir, OWNER.email, 16);
     const stale = await invite();
-    expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining("Sign in again first")]);
+    expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining("Sign in again")]);
     expect(stale.stderr).toContain("gateway login");
 
     const again = login();

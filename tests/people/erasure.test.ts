@@ -163,7 +163,7 @@ test("PORTAL-11 refuses to erase oneself, the only operator or a sole owner, and
   await gateway.manage("POST", "/workspaces/research/members", { email: "plain@example.eu", role: "admin" });
   const [status, code, message] = refusal(await erase(clara));
   expect([status, code]).toEqual([409, "conflict"]);
-  expect(message).toBe(`${email} is the only owner of research. Make someone else an owner first.`);
+  expect(message).toBe(`${email} is the only owner of research. Make another member an owner first.`);
   expect(await people()).toEqual(before);
 
   await gateway.manage("PATCH", "/workspaces/research/members/plain@example.eu", { role: "owner" });

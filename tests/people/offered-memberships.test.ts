@@ -200,7 +200,7 @@ describe("an address that an admin has added", () => {
     const refusals = [await gateway.cli("member", "add", "demo", email), await roleBy(email, "admin")];
     for (const { code, stderr } of refusals) {
       expect(code).not.toBe(0);
-      expect(stderr).toContain("invite them");
+      expect(stderr).toContain("Send an invitation");
     }
     expect(await slugsOf(browser)).toEqual([["corp", "member"]]);
     expect(await rowOf(email)).toMatchObject({ role: "member", joined: false });

@@ -151,7 +151,7 @@ describe("a sign-in that is not recent", () => {
     age(email);
     const stale = await browserOf(email).ask(...request);
     expect([stale.status, stale.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
-    expect(stale.body.error.message).toBe("Sign in again first, then repeat this.");
+    expect(stale.body.error.message).toBe("Sign in again, then repeat the action.");
     expect((await signIn(email)).status).toBe(200);
     expect((await browserOf(email).ask(...request)).status).toBe(status);
   });

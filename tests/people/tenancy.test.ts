@@ -264,6 +264,7 @@ describe("a member", () => {
       { member: "owner@alpha.example" },
       { member: alpha.member, rpm: 100_000 },
       { member: alpha.member, policy: { floor: "none" } },
+      { member: alpha.member, spend_limits: { day: "5" } },
     ]) {
       const answer = await make(body);
       expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([403, "insufficient_role"]);
@@ -283,11 +284,12 @@ describe("a member", () => {
       { policy: null },
       { policy: { floor: "none" } },
       { name: "x", rpm: null },
+      { spend_limits: { day: null } },
     ]) {
       const answer = await patch(body);
       expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([403, "insufficient_role"]);
       // Another key would not have it either.
-      expect(answer.body.error?.message).not.toContain("make another");
+      expect(answer.body.error?.message).not.toContain("create a new one");
     }
     expect(await gateway.manage("GET", `/keys/${alpha.memberKey}`)).toMatchObject({
       rpm: 5,

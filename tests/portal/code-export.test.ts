@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CodeSamples, codeOf } from "../../portal/src/screens/playground/code-samples.ts";
-import { type Draft, EMPTY_CONTENT, SCHEMA_EXAMPLE, toolExample } from "../../portal/src/screens/playground/draft.ts";
+import {
+  type Draft,
+  EMPTY_CONTENT,
+  NO_PARAMETERS,
+  SCHEMA_EXAMPLE,
+  toolExample,
+} from "../../portal/src/screens/playground/draft.ts";
 import { composeRequest } from "../../portal/src/screens/playground/request.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
@@ -49,19 +55,9 @@ function silence(): Buffer {
 }
 
 const draft = (over: Partial<Draft>): Draft => ({
-  surface: "chat",
-  model: "sandbox/chat",
-  stream: false,
-  max_tokens: "",
-  temperature: "",
-  top_p: "",
-  effort: "",
-  dimensions: "",
-  voice: "",
-  format: "",
-  speed: "",
-  language: "",
+  ...NO_PARAMETERS,
   ...EMPTY_CONTENT,
+  ...{ surface: "chat", model: "sandbox/chat", stream: false, turns: [] },
   ...over,
 });
 
@@ -71,7 +67,13 @@ const image = { name: "it's a dot.png", type: "image/png", base64: PIXEL };
 
 const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
   ["chat", { prompt: AWKWARD, system: "Be brief.", temperature: "0.2", max_tokens: "200" }, /ünïcode/],
-  ["chat, streamed, with a picture", { prompt: AWKWARD, stream: true, images: [image] }, /ünïcode|image/i],
+  ["chat, streamed, with a picture", { prompt: AWKWARD, stream: true, attachments: [image] }, /ünïcode|image/i],
+  [
+    "chat, with a seed and stop sequences",
+    { prompt: "Hello seed", seed: "7", stop: "END\\n\nSTOP", top_p: "0.5" },
+    /seed/,
+  ],
+  ["messages, with a stop sequence", { surface: "messages", prompt: "Hello stop", stop: "END" }, /Hello stop/],
   ["chat with tools and a schema", { prompt: "Hi", tools: toolExample("chat"), schema: SCHEMA_EXAMPLE }, /answer/],
   [
     "messages",
@@ -87,7 +89,7 @@ const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
   ],
   [
     "messages, streamed, with a picture",
-    { surface: "messages", prompt: "Hello picture", stream: true, images: [image] },
+    { surface: "messages", prompt: "Hello picture", stream: true, attachments: [image] },
     /picture/,
   ],
   ["responses", { surface: "responses", prompt: AWKWARD, system: "Be brief." }, /ünïcode/],
@@ -182,10 +184,38 @@ describe("PORTAL-09 code that the playground writes", { timeout: 60_000 }, () =>
   });
 
   test("a picture reaches the gateway from the file that the code reads", async () => {
-    const made = code({ prompt: "Hi", images: [image] });
+    const made = code({ prompt: "Hi", attachments: [image] });
     expect(made.curl).toContain("base64 -w0");
     expect(made.typescript).toContain(`readFileSync("it's a dot.png", "base64")`);
     expect(made.python).toContain(`"data:image/png;base64," + b64("it's a dot.png")`);
+  });
+
+  test("PORTAL-22 parameters and PDF files are sent in the format of each surface", () => {
+    const pdf = { name: "plan.pdf", type: "application/pdf", base64: "JVBERi0=" };
+    const over = { prompt: "Read", attachments: [pdf], stop: "END\\n\nSTOP", seed: "7" };
+    const [url, stop] = ["data:application/pdf;base64,JVBERi0=", ["END\n", "STOP"]];
+    const text = (type: string) => ({ type, text: "Read" });
+    expect(bodyOf(over)).toEqual({
+      ...{ model: "sandbox/chat", stop, seed: 7 },
+      messages: [
+        { role: "user", content: [text("text"), { type: "file", file: { filename: "plan.pdf", file_data: url } }] },
+      ],
+    });
+    const source = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
+    expect(bodyOf({ ...over, surface: "messages" })).toEqual({
+      ...{ model: "sandbox/chat", max_tokens: 1024, stop_sequences: stop },
+      messages: [{ role: "user", content: [{ type: "document", source, title: "plan.pdf" }, text("text")] }],
+    });
+    expect(bodyOf({ ...over, surface: "responses" })).toEqual({
+      ...{ model: "sandbox/chat", store: false },
+      input: [
+        {
+          role: "user",
+          content: [text("input_text"), { type: "input_file", filename: "plan.pdf", file_data: url }],
+        },
+      ],
+    });
+    expect(code(over).python).toContain(`"data:application/pdf;base64," + b64("plan.pdf")`);
   });
 
   test("a draft that is not finished has no code", () => {

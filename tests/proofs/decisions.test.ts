@@ -58,7 +58,7 @@ describe("DEC-02 a decision model", () => {
     expect(await listed()).toBeUndefined();
     const before = await decide();
     expect([before.status, before.body.error.code]).toEqual([404, "model_not_found"]);
-    expect(before.body.error.message).toContain(`${ENDPOINT} is not proven to answer on decisions`);
+    expect(before.body.error.message).toContain(`${ENDPOINT} has no valid proof on decisions`);
     expect(before.body.error.message).toContain(`gateway probe --endpoint ${ENDPOINT}`);
     expect(upstream.requests).toHaveLength(0);
 
@@ -97,24 +97,24 @@ describe("DEC-02 a decision model", () => {
   });
 
   const LIARS: readonly [string, ReplySource, RegExp][] = [
-    ["always says yes", systemOne(() => 0.9), /should be no, and it gives yes 0\.90/],
-    ["always says no", systemOne(() => 0.1), /should be yes, and it gives that 0\.10/],
-    ["does not report what it used", systemOne(honestly, null), /did not report what it used/],
+    ["always says yes", systemOne(() => 0.9), /expected no, but the probability of yes is 0\.90/],
+    ["always says no", systemOne(() => 0.1), /expected yes, but its probability is 0\.10/],
+    ["does not report usage", systemOne(honestly, null), /reported no usage/],
     [
       "says that it used nothing",
       systemOne(honestly, { input_tokens: 0, output_tokens: 0 }),
-      /reported that it read nothing/,
+      /reported no input tokens/,
     ],
     ["gives no probability", systemOne(() => 7), /./],
     [
       "answers with a page",
       { body: "<html>Welcome</html>", headers: { "content-type": "text/html" } },
-      /not an answer/,
+      /not a valid response/,
     ],
-    ["answers with nothing", {}, /not an answer/],
+    ["answers with nothing", {}, /not a valid response/],
     ["refuses the credential", { status: 401, json: { detail: "canary-of-the-provider" } }, /credential.*\(401\)/],
     ["sends somewhere else", { status: 302, headers: { location: "https://example.org" } }, /\(302\)/],
-    ["breaks off", { json: { answers: {} }, end: { is: "cut", after: 5 } }, /broke off/],
+    ["breaks off", { json: { answers: {} }, end: { is: "cut", after: 5 } }, /was cut off/],
   ];
   test.each(LIARS)("is not served at a provider that %s", async (_what, source, reason) => {
     const { gateway, decide, probe, listed } = await openAt(source);
@@ -202,7 +202,7 @@ describe("DEC-05 a server that accepts images and ignores them", () => {
 
     const first = await probe();
     expect([first.ok, first.data[0].result]).toEqual([true, "proven"]);
-    expect(first.data[0].reason).toContain("it does not tell pictures apart: 0.98 for red and 0.98 for blue");
+    expect(first.data[0].reason).toContain("it does not distinguish images: 0.98 for red and 0.98 for blue");
     expect(await standing()).toMatchObject({ proven: true, images: true });
     await probe();
     expect(await standing()).toMatchObject({ proven: true, images: false, failures: 0 });
@@ -213,7 +213,7 @@ describe("DEC-05 a server that accepts images and ignores them", () => {
     expect(await status(TEXT)).toEqual([200, undefined]);
     const doctor = await scene.gateway.manage("GET", "/doctor");
     expect(doctor.checks.find(({ name }: Json) => name === "proofs").detail).toContain(
-      `1 proven without pictures, and sent none: ${endpoint} on decisions`,
+      `1 proven without images, and used without them: ${endpoint} on decisions`,
     );
 
     scene.at("alpha").always(systemOne(seeing));

@@ -43,7 +43,7 @@ describe("TTS-09 a speech model", () => {
     expect(await listed()).toBeUndefined();
     const before = await speak();
     expect([before.status, before.body.error.code]).toEqual([404, "model_not_found"]);
-    expect(before.body.error.message).toContain("is not proven to answer on speech");
+    expect(before.body.error.message).toContain("has no valid proof on speech");
     expect(upstream.requests).toHaveLength(0);
     const { ok, data } = await probe();
     expect([ok, data.length]).toEqual([true, 1]);
@@ -61,7 +61,7 @@ describe("TTS-09 a speech model", () => {
     ["sends another format", spoken(synthesizeSpeech("wav", 1)), /./],
     ["sends nothing", spoken(Buffer.alloc(0)), /./],
     ["sends less than a word takes", spoken(synthesizeSpeech("mp3", 0.1)), /lasts 0\.1\d s/],
-    ["tells no figures that it is billed by", spoken(synthesizeSpeech("mp3", 1), null), /does not report what it used/],
+    ["tells no figures that it is billed by", spoken(synthesizeSpeech("mp3", 1), null), /does not report usage/],
     ["says no", { status: 400, json: { error: { message: "canary-of-the-provider" } } }, /\(400\)/],
   ];
   test.each(LIARS)("is not served at a provider that %s", async (_what, source, reason) => {

@@ -15,7 +15,7 @@ const SILENT: Readonly<Record<string, string>> = {
 };
 
 /** Routes of a person's own account: tests/people checks their audit lines. */
-const BY_PEOPLE = ["peopleChangeMe", "peopleEndOtherSessions", "peopleEndSession"];
+const BY_PEOPLE = ["manageIssuePlaygroundKey", "peopleChangeMe", "peopleEndOtherSessions", "peopleEndSession"];
 
 const SECRETS = {
   GATEWAY_ADMIN_TOKEN: "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f",
@@ -91,6 +91,9 @@ async function* steps(
   yield ["manageDeleteOwnKey", [`${ws}/providers/deepinfra`]];
   yield ["manageCreateNode", [`${ws}/nodes`, { name: "rack", country: "DE" }]];
   yield ["manageChangeNode", [`${ws}/nodes/rack`, { country: "FR" }]];
+  const attestation = { level: "L3", name: "Ada", reason: "our own building" };
+  yield ["manageAttestNode", [`${ws}/nodes/rack/attestation`, attestation]];
+  yield ["manageWithdrawAttestation", [`${ws}/nodes/rack/attestation`]];
   yield ["manageRotateNode", [`${ws}/nodes/rack/rotate`]];
   yield ["manageRemoveNode", [`${ws}/nodes/rack`]];
   yield [

@@ -168,7 +168,7 @@ describe("the evidence report", () => {
     try {
       const file = path.join(folder, "report.html");
       const written = await gateway.cli("evidence", "research", "--from", "2026-01-01", "--html", file);
-      expect([written.code, written.stderr]).toEqual([0, `The report is in ${file}.\n`]);
+      expect([written.code, written.stderr]).toEqual([0, `Report written to ${file}.\n`]);
       expect(readFileSync(file, "utf8")).toMatch(/^<!doctype html>/);
       const printed = await gateway.cli("--json", "evidence", "research");
       expect(printed.json).toMatchObject({ workspace: { slug: "research" }, totals: { refused_by_policy: 2 } });

@@ -85,7 +85,7 @@ test("RATE-06 RATE-04 a wait without a slot ends with 429, releases the hold and
   for (const stream of [false, true]) {
     const answer = await scene.chat(late.key, { stream });
     expectQueueTimeout(answer);
-    expect(answer.body.error.message).toMatch(/no place came free in \d+ ms/);
+    expect(answer.body.error.message).toMatch(/no slot became free within \d+ ms/);
     // Waits as long as this setting says, not the default.
     expect(answer.headers.get("retry-after")).toBe("1");
     const row = await scene.row(answer.body.error.request_id);

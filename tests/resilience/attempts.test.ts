@@ -40,8 +40,8 @@ describe("more endpoints than a request has attempts", () => {
 
   test.each<readonly [string, Script, number, string, string | null]>([
     ["503", DOWN, 502, "is overloaded", null],
-    ["500", { ...DOWN, status: 500 }, 502, "gave no usable answer", null],
-    ["504", { ...DOWN, status: 504 }, 504, "did not answer in time", null],
+    ["500", { ...DOWN, status: 500 }, 502, "returned no usable response", null],
+    ["504", { ...DOWN, status: 504 }, 504, "did not respond in time", null],
     ["429", { ...DOWN, status: 429, headers: { "retry-after": "60" } }, 429, "is at its rate limit", "60"],
   ])(
     "ROUTE-04 RATE-07 %s from every tried endpoint: the error names the limit, not a missing endpoint",
@@ -50,15 +50,13 @@ describe("more endpoints than a request has attempts", () => {
       everyone(script);
       const { status, body, headers } = await scene.chat(tenant.key);
       expect([status, headers.get("retry-after")]).toEqual([expected, wait]);
-      expect(body.error.message).toContain(
-        `${state} and all 5 attempts that a request may make are used up. Try again`,
-      );
+      expect(body.error.message).toContain(`${state}, and all 5 attempts of the request are used up. Try again`);
     },
   );
 
   test("ROUTE-04 states when no endpoint is left after the last attempt", async () => {
     everyone(DOWN);
     const { body } = await scene.chat(tenant.key, { provider: { ignore: ["groq"] } });
-    expect(body.error.message).toContain("is overloaded and no other endpoint is left.");
+    expect(body.error.message).toContain("is overloaded, and no other endpoint is available.");
   });
 });

@@ -37,13 +37,13 @@ test("RATE-06 ROUTE-04 a full endpoint is skipped, in log and headers; when all 
   second.release();
   const moved = await second.answer;
   expect([moved.status, moved.headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);
-  expect(moved.headers.get("x-svc-route-reason")).toContain("after 1 passed over");
+  expect(moved.headers.get("x-svc-route-reason")).toContain("after 1 skipped");
   const { attempts } = await scene.row(String(moved.headers.get("x-svc-request-id")));
   expect(attempts).toMatchObject([
     { provider: "deepinfra", outcome: "next", duration_ms: 0, upstream_status: null, maybe_accepted: false },
     { provider: "ovhcloud", outcome: "served" },
   ]);
-  expect(attempts[0].reason).toMatch(/passed over/);
+  expect(attempts[0].reason).toMatch(/skipped/);
   first.release();
   expect((await first.answer).status).toBe(200);
   expect((await scene.chat(tenant.key)).headers.get("x-svc-provider")).toBe("deepinfra");
@@ -83,11 +83,11 @@ test("RATE-06 BILL-03 beyond the endpoints of the hold, only those are tried tha
   expect([refused.status, refused.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
   const { attempts } = await scene.row(refused.body.error.request_id);
   expect(attempts.slice(0, 5).map(({ reason }: Json) => reason)).toEqual(
-    Array(5).fill(expect.stringContaining("as many requests")),
+    Array(5).fill(expect.stringContaining("concurrency limit")),
   );
   expect(attempts.slice(5).map(({ endpoint }: Json) => endpoint)).toEqual(dearer.slice(0, attempts.length - 5));
   expect(attempts.length).toBeGreaterThan(5);
-  for (const { reason } of attempts.slice(5)) expect(reason).toContain("cost more than was reserved");
+  for (const { reason } of attempts.slice(5)) expect(reason).toContain("cost more than was held");
   gate.resolve();
   for (const answer of answers) expect((await answer).status).toBe(200);
 });

@@ -51,7 +51,7 @@ describe("every attempt fails", () => {
       upstream_status: null,
       duration_ms: 0,
       maybe_accepted: false,
-      reason: "not tried: the retry budget is spent",
+      reason: "not tried: the retry budget is exhausted",
     });
     for (const provider of ALL) scene.at(provider).always({ json: chatJson({ content: "well" }) });
     expect(new Set(await storm(20, 4))).toEqual(new Set([200]));
@@ -72,7 +72,7 @@ test("ROUTE-04 a budget of zero leaves three concurrent retries, and a single re
     const others = await Promise.all(Array.from({ length: 30 }, () => strict.chat(caller.key)));
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([502]));
     for (const { body } of others)
-      expect(body.error.message).toContain("no usable answer and the gateway's budget for further attempts is spent.");
+      expect(body.error.message).toContain("no usable response, and the gateway's retry budget is exhausted.");
     gate.resolve();
     for (const answer of answers) expect((await answer).status).toBe(200);
     expect((await strict.chat(caller.key)).status).toBe(200);

@@ -41,7 +41,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(made.headers.get("x-svc-request-id")).toBe(id);
     expect(await caller.once(id, "in_progress")).toMatchObject({ status: "in_progress", output: [] });
     expect((await scene.wallet(tenant)).held).not.toBe("0.00");
-    expect((await caller.post({ previous_response_id: id })).body.error.message).toContain("still being made");
+    expect((await caller.post({ previous_response_id: id })).body.error.message).toContain("still in progress");
     held.open();
     const done = await caller.once(id, "completed");
     expect(done.output.at(-1).content[0].text).toBe("Hello there");
@@ -250,7 +250,7 @@ test("RESP-04 BILL-09 cancelled after the model's last token: it is completed, a
     expect((await cancelling).body.status).toBe("completed");
     expect(await scene.row(id)).toMatchObject({ status: 200, error_code: null });
     const again = await scene.gateway.call(tenant.key, "/v1/responses", { body, headers });
-    expect([again.status, again.text]).toEqual([200, expect.stringContaining("This request was answered and charged")]);
+    expect([again.status, again.text]).toEqual([200, expect.stringContaining("This request was served and charged")]);
     expect(await scene.charges(tenant)).toHaveLength(1);
   } finally {
     await scene.close();
@@ -273,7 +273,7 @@ test("BILL-02 RESP-04 a reply above the size limit is ended by the gateway: fail
     const read = async () => (await caller.get(id)).body;
     await expect.poll(async () => (await read()).status, { timeout: 50_000, interval: 200 }).toBe("failed");
     const failed = await read();
-    expect(failed.error.message).toContain("larger than this gateway keeps");
+    expect(failed.error.message).toContain("larger than this gateway stores");
     expect(await scene.charges(tenant)).toEqual([]);
     expect((await scene.wallet(tenant)).held).toBe("0.00");
     expect(await scene.row(id)).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00" });

@@ -179,7 +179,7 @@ test("RESP-05 killed after settlement: a stored result stays, an unstored one en
   await begin();
   expect((await caller().get(stored)).body.status).toBe("completed");
   expect((await caller().get(lost)).body).toMatchObject({ status: "failed", error: { code: "interrupted" } });
-  expect((await caller().get(lost)).body.error.message).toContain("the request log says whether anything was charged");
+  expect((await caller().get(lost)).body.error.message).toContain("the request log shows whether anything was charged");
   expect((await books()).charges.toSorted()).toEqual([`charge:${stored}`, `charge:${lost}`].toSorted());
   expect(upstream.requests).toHaveLength(2);
 }, 180_000);

@@ -49,7 +49,7 @@ test.concurrent("RESP-05 a gateway with another master key does not start on dat
   expect(await first.stop()).toBe(0);
   const wrong = spawnGateway({ DATA_DIR: dataDir, GATEWAY_MASTER_KEY: "0".repeat(64) });
   expect(await wrong.exited).toBe(1);
-  expect(wrong.stderr()).toContain("set GATEWAY_MASTER_KEY");
+  expect(wrong.stderr()).toContain("Set GATEWAY_MASTER_KEY");
   const again = spawnGateway({ DATA_DIR: dataDir });
   const found = await fetch(`${await again.ready()}/v1/responses/${id}`, {
     headers: { authorization: `Bearer ${key}` },

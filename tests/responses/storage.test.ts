@@ -43,7 +43,7 @@ describe("the storage quota of a workspace", () => {
     ] as const) {
       const { status, body: answer } = await caller.post({ input: input(60_000), ...body });
       expect([status, answer.error.code, answer.error.param]).toEqual([400, "invalid_value", param]);
-      expect(answer.error.message).toMatch(/take 15\d{4} bytes .* 200000 \(GATEWAY_RESPONSES_MAX_BYTES\)/);
+      expect(answer.error.message).toMatch(/use 15\d{4} bytes.* 200000 \(GATEWAY_RESPONSES_MAX_BYTES\)/);
       expect(answer.error.message).toContain("store: false");
     }
     expect(requestCount()).toBe(before);

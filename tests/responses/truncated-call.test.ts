@@ -18,9 +18,8 @@ afterAll(() => scene.close());
 
 const CUT = '{"city":"Par';
 const tools = [{ type: "function", name: "weather", parameters: { type: "object", properties: {} } }];
-const PROBLEM =
-  "the arguments of the tool call weather are not the JSON text of an object; an answer that was cut off leaves such a call.";
-const KEPT = `${PROBLEM} Go on from the response before, or send the conversation without the call.`;
+const PROBLEM = "the arguments of the tool call weather are not a JSON object, as in a truncated response.";
+const KEPT = `${PROBLEM} Continue from the previous response, or send the conversation without the call.`;
 const SENT = `${PROBLEM} Send the conversation without it.`;
 
 test.each(["D2", "D3", "D4"] as const)(

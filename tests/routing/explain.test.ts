@@ -173,6 +173,8 @@ describe("the policy in force", () => {
       no_training: true,
       blocked_providers: ["scaleway"],
       allowed_models: [MODEL],
+      own_nodes: "subject",
+      test_keys: "any",
     });
     expect(explained.rules).toEqual([
       { rule: "floor", value: "L3", from: ["router"] },

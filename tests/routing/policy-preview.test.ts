@@ -63,7 +63,7 @@ describe("a policy preview", () => {
     const { models } = await preview({ countries: ["US"] }, "catalogue");
     const guessed = models
       .flatMap(({ endpoints }: Json) => endpoints)
-      .filter(({ reason }: Json) => reason === "its compute countries are not known");
+      .filter(({ reason }: Json) => reason === "its compute countries are unknown");
     expect(guessed.length).toBeGreaterThan(5);
     for (const { countries } of guessed) expect(countries).toEqual([]);
   });

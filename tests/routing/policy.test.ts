@@ -167,7 +167,7 @@ describe("policy that changes during a request", () => {
   });
 
   test.each([
-    [{ nodes: "only" }, "the router wants the workspace's own nodes only"],
+    [{ nodes: "only" }, "the router uses the workspace's own nodes only"],
     [{ quality_floor: 1 }, "the floor is 1"],
   ])("POL-02 ROUTE-02 a router's other new demands hold for the second attempt: %j", async (more, why) => {
     await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
@@ -219,7 +219,7 @@ describe("refusals", () => {
     expect([status, body.error.type, body.error.code]).toEqual([403, "permission_error", "sovereignty_floor_not_met"]);
     expect(body.error.message).toContain(`deepinfra:us:${model} (level L0 is below the floor L3)`);
     const [, named = ""] =
-      /Allowed for this request: (.*?)( and maybe more)?\. An admin/.exec(body.error.message) ?? [];
+      /Allowed for this request: (.*?)( and possibly more)?\. An admin/.exec(body.error.message) ?? [];
     const models = named.split(", ");
     expect(models.length).toBeGreaterThan(1);
     for (const id of models) {
@@ -241,6 +241,6 @@ describe("refusals", () => {
     expect([status, body.error.code]).toEqual([403, "no_eligible_endpoint"]);
     for (const rule of ["sovereignty_floor_not_met", "provider_blocked", "compute_country_not_allowed"])
       expect(body.error.message).toContain(rule);
-    expect(body.error.message).toContain("Nothing that is connected here would be allowed");
+    expect(body.error.message).toContain("No connected endpoint is allowed");
   });
 });

@@ -40,7 +40,8 @@ async function ask(times: number, body: Record<string, unknown> = {}): Promise<v
 
 describe("replay: actual and simulated results", () => {
   test("ROUTE-07 notes that a replay uses none of the workspace's own provider keys", async () => {
-    const ownKeyNotes = async () => (await replay("auto")).notes.filter((note: string) => note.includes("own keys"));
+    const ownKeyNotes = async () =>
+      (await replay("auto")).notes.filter((note: string) => note.includes("own provider keys"));
     expect(await ownKeyNotes()).toEqual([]);
     await scene.gateway.manage("PUT", at("/providers/mistral"), { key: "of-its-own", skip_test: true });
     expect(await ownKeyNotes()).toHaveLength(1);
@@ -147,7 +148,7 @@ describe("selection of requests", () => {
       compared: 0,
       left_out: [
         { requests: 2, reason: "the router would refuse it: sovereignty_floor_not_met" },
-        { requests: 1, reason: "it was not answered, so there are no token counts" },
+        { requests: 1, reason: "not served, so there are no token counts" },
       ],
       happened: { requests: 0, cost: "0.00", latency_ms: null, quality: null },
     });

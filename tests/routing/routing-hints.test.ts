@@ -159,7 +159,7 @@ describe("session_id", () => {
       // The first choice works again; the session stays where its prompt is cached.
       const second = await ask({ session_id, stream });
       expect(servedBy(second)).toBe("ovhcloud");
-      expect(second.headers.get("x-svc-route-reason")).toContain("where its session was served before");
+      expect(second.headers.get("x-svc-route-reason")).toContain("served this session before");
       const { decision } = await scene.row(String(second.headers.get("x-svc-request-id")));
       expect(decision.session).toEqual({ endpoint: `ovhcloud:gra:${MODEL}`, tokens: 18, use: "first" });
       expect(servedBy(await ask({ session_id: "another", stream }))).toBe("deepinfra");

@@ -181,7 +181,7 @@ describe("provider file ids and other stored objects", () => {
       const [path, field, body] = row;
       const before = requests().length;
       const answer = await scene.gateway.call(tenant.key, path, { body });
-      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("workspace's own provider key")]);
       expect(answer.text).toContain(field);
       if (!path.startsWith("/v1/messages"))
         expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });

@@ -77,7 +77,7 @@ function drawFacts(chance: Chance): Sovereignty {
     countriesKind: chance.is(0.8) ? "exact" : chance.pick(["upper_bound", "unknown"]),
     zeroDataRetention: chance.is(0.65) ? "yes" : chance.pick(["no", "on_request", "unknown"]),
     trainsOnData: chance.is(0.7) ? "no" : chance.pick(["yes", "unknown"]),
-    evidence: null,
+    evidence: [],
   };
 }
 
@@ -132,6 +132,7 @@ function catalogueOf(models: readonly Model[], items: readonly CataloguedEndpoin
     models: new Map(models.map((model) => [model.id, model])),
     providers: new Map(),
     endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
+    modelNames: new Map(),
     endpointsByModel: Map.groupBy(endpoints, ({ model }) => model),
     currencies: new Map([
       ["EUR", currency("EUR", "1")],

@@ -102,7 +102,7 @@ export class Checks {
     if (calls.some(({ trouble }) => trouble === "400" || trouble === "content_policy"))
       report("retry", "the request itself had been refused");
     const others = calls.filter((call) => call.endpointId !== endpointId).length;
-    if (others > 0 && hints.provider?.allow_fallbacks === false) report("retry", "the request allows no fallbacks");
+    if (others > 0 && hints.provider?.allow_fallbacks === false) report("retry", "fallbacks are not allowed");
     if (calls.length + 1 > shape.attemptsMax + 1 || others + 1 > shape.attemptsMax)
       report("retry", "too many attempts");
     const further = network.furtherOpen + 1;

@@ -22,6 +22,13 @@ const FILTER_FILE = "src/domain/routing/filter.ts";
 const ROUTER_FILTER = "src/domain/routing/router-filter.ts";
 const ROUTER_RULES = "src/domain/routing/router-rules.ts";
 const ATTEMPT_PLAN = "src/domain/routing/plan.ts";
+const PLAN_REFUSAL = "src/domain/routing/plan-refusal.ts";
+const RESOLVE_TARGET = "src/domain/routing/resolve-target.ts";
+/** Takes the model allowlist out of the check right before an attempt. */
+const NO_MODEL_RECHECK = [
+  { file: ATTEMPT_PLAN, find: "permitsModel(endpoint.model, policy) && ", put: "" },
+  { file: PLAN_REFUSAL, find: "if (permitsModel(endpoint.model, policy)) return undefined;", put: "return undefined;" },
+];
 const PREFERENCES = "src/domain/routing/preferences.ts";
 const PLAN = "src/app/pipeline/plan.ts";
 const ATTEMPT = "src/app/pipeline/attempt.ts";
@@ -41,7 +48,7 @@ const FILTER: readonly Mutant[] = [
   one("floor-one-rung-low", "POL-01", POLICY, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) + 1 <"),
   one("floor-must-be-exceeded", "POL-01", POLICY, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) <="),
   one("unclassified-is-l0", "POL-01", TIGHTEN, 'level === "UNCLASSIFIED" ? -1', 'level === "UNCLASSIFIED" ? 0'),
-  one("floor-ignored", "POL-01", POLICY, "if (policy.floor !== null &&", "if (false &&"),
+  one("floor-ignored", "POL-01", POLICY, "if (floor !== null &&", "if (false &&"),
   one(
     "some-country-is-enough",
     "POL-02",
@@ -119,7 +126,7 @@ const LAYERS: readonly Mutant[] = [
     "key-policy-ignored",
     "POL-02",
     DIRECTORY,
-    "return more === null ? workspace.policy : tightenPolicy(workspace.policy, more);",
+    "return isUnchanged ? workspace.policy : policyOfKey(workspace.policy, key);",
     "return workspace.policy;",
   ),
   one(
@@ -152,11 +159,7 @@ const LAYERS: readonly Mutant[] = [
     breaks: "POL-02",
     patches: [
       { file: ROUTER_FILTER, find: "if (permitsModel(model.id, request.policy))", put: "if (true)" },
-      {
-        file: ATTEMPT_PLAN,
-        find: "if (permitsModel(endpoint.model, policy)) return undefined;",
-        put: "return undefined;",
-      },
+      ...NO_MODEL_RECHECK,
     ],
   },
   {
@@ -168,14 +171,10 @@ const LAYERS: readonly Mutant[] = [
         find: "!permitsModel(modelId, request.policy)",
         put: 'request.target.is === "model" && !permitsModel(modelId, request.policy)',
       },
-      {
-        file: ATTEMPT_PLAN,
-        find: "if (permitsModel(endpoint.model, policy)) return undefined;",
-        put: "return undefined;",
-      },
+      ...NO_MODEL_RECHECK,
     ],
   },
-  one("router-of-others-by-name", "ROUTE-01", ATTEMPT_PLAN, "workspace === workspaceSlug && slug", "slug"),
+  one("router-of-others-by-name", "ROUTE-01", RESOLVE_TARGET, "workspace === workspaceSlug && slug", "slug"),
   one(
     "routers-shared",
     "ROUTE-01",
@@ -221,13 +220,7 @@ const IN_FLIGHT: readonly Mutant[] = [
     "plan.recheckPolicy(row, policy)",
     "plan.recheckPolicy(row, { ...policy, blockedProviders: [] })",
   ),
-  one(
-    "models-not-checked-again",
-    "POL-02",
-    ATTEMPT_PLAN,
-    "if (permitsModel(endpoint.model, policy)) return undefined;",
-    "return undefined;",
-  ),
+  { name: "models-not-checked-again", breaks: "POL-02", patches: NO_MODEL_RECHECK },
   one(
     "policy-of-the-plan",
     "POL-02",
@@ -322,7 +315,7 @@ const MONEY: readonly Mutant[] = [
     "broken-streams-are-charged",
     "BILL-02",
     SETTLE_STREAM,
-    "return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));",
+    "return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict, request.trace.surface));",
     'return settleRelayed(request, stage, attempt, { ...outcome, is: "relayed" });',
   ),
   one(

@@ -63,7 +63,7 @@ function isInTime({ scheduler, shape }: World, visit: ClientRequest, report: Rep
 
 /** A client that reads too slowly until its time is up counts as disconnected. */
 function tookTooLong({ sink, streaming, records }: ClientRequest): boolean {
-  return streaming && sink.wasSlow && records[0]?.status === 499 && sink.text.includes("taken so slowly");
+  return streaming && sink.wasSlow && records[0]?.status === 499 && sink.text.includes("read so slowly");
 }
 
 /** Whether the caller received everything. */

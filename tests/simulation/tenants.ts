@@ -40,6 +40,8 @@ export function drawPolicy(chance: Chance, share: number): Policy {
     noTraining: chance.is(share / 2),
     blockedProviders: chance.is(share) ? chance.some(PROVIDERS, 0.3) : [],
     allowedModels: chance.is(share / 2) ? chance.atLeastOne(MODELS, 0.7) : null,
+    ownNodesExempt: false,
+    testKeysSimulated: false,
   };
 }
 
@@ -82,7 +84,7 @@ export function drawTenancy(chance: Chance): Tenancy {
       currency: chance.pick(CURRENCIES),
       createdAtMs: 0,
       policy: chance.is(0.3) ? OPEN_POLICY : drawPolicy(chance, 0.25),
-      keyPolicy: { personalKeys: true, approval: false },
+      keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
     });
     for (const name of chance.is(0.5) ? ["a"] : ["a", "b"]) {
       const keyId = `key_${slug}_${name}`;

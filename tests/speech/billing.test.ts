@@ -88,7 +88,7 @@ describe("by characters", () => {
   });
 });
 
-describe("by the second", () => {
+describe("per second", () => {
   test.each([
     [0.1, 1n],
     [1.4, 1n],

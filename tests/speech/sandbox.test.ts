@@ -90,7 +90,7 @@ describe("three interfaces, three units", () => {
     }
   });
 
-  test("TTS-06 speed is supported by some endpoints, and the request is routed there; all serve wav", async () => {
+  test("TTS-06 ERR-13 speed is supported by some endpoints, and the request is routed there; all serve wav", async () => {
     const { body } = await gateway.call(gateway.key, `/v1/models/${MODEL}`);
     expect(body.svc_speech_params).toEqual({
       ...{ mp3: "some", opus: "some", aac: "some", flac: "some", wav: "all", pcm: "all" },
@@ -103,7 +103,11 @@ describe("three interfaces, three units", () => {
     expect(fast.bytes.length).toBeCloseTo(synthesizeSpeech("pcm", speechSeconds(TEXT) / 2).length, -2);
     await floor("L2");
     try {
-      expect(await ask({ speed: 2 })).toMatchObject({ status: 403, error: { code: "sovereignty_floor_not_met" } });
+      // The endpoints at the floor serve the request without speed.
+      const refused = await ask({ speed: 2, response_format: "pcm" });
+      expect(refused).toMatchObject({ status: 400, error: { code: "unsupported_parameter", param: "speed" } });
+      expect(refused.error.message).toContain("sovereignty_floor_not_met");
+      expect((await ask({ response_format: "pcm" })).status).toBe(200);
     } finally {
       await floor("none");
     }

@@ -108,8 +108,8 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(await alerts.due(20, ALL)).toEqual([first]);
       expect([await alerts.claim(first, 100), await alerts.claim(first, 100)]).toEqual([true, false]);
       expect(await alerts.due(99, ALL)).toEqual([later]);
-      await alerts.conclude("d1", { state: "waiting", atMs: 30, lastError: "it cannot be reached" });
-      const again = { ...first, attempts: 1, atMs: 30, lastError: "it cannot be reached" };
+      await alerts.conclude("d1", { state: "waiting", atMs: 30, lastError: "the receiver is unreachable" });
+      const again = { ...first, attempts: 1, atMs: 30, lastError: "the receiver is unreachable" };
       expect(await (await reopen()).alerts.due(30, ALL)).toEqual([again]);
       await store().alerts.conclude("d1", { state: "delivered", atMs: 31, lastError: null });
       await store().alerts.conclude("d1", { state: "failed", atMs: 32, lastError: "too late" });

@@ -90,7 +90,7 @@ export function principalWith(policy: Partial<Policy> = {}, currency = "EUR"): P
       currency,
       createdAtMs: 0,
       policy: { ...OPEN_POLICY, ...policy },
-      keyPolicy: { personalKeys: false, approval: false },
+      keyPolicy: { personalKeys: false, approval: false, ipAllowlist: null },
     },
     member: undefined,
     allowlist: undefined,

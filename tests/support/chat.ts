@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
+import type { UnusableReply, WholeReply } from "../../src/language/canon/reply.ts";
 import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
 import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 
@@ -29,6 +30,15 @@ export const CHAT_CALL: Call = {
   includeUsage: false,
   parameters: [],
 };
+
+/** The gateway's own members of a reply with this id. */
+export const headOf = (id: string) => ({ id, createdSeconds: 7, model: "own/model" });
+
+/** A decoded reply that can be rendered. */
+export function usable(reply: WholeReply | UnusableReply | undefined): WholeReply {
+  if (reply === undefined || "unusable" in reply) throw new Error(reply?.unusable ?? "not a reply");
+  return reply;
+}
 
 /** One chunk of a stream. */
 export function chatChunk(delta: object, more: JsonObject = {}, top: JsonObject = {}): JsonObject {

@@ -115,7 +115,16 @@ function writeCatalogue(folder: string): void {
           level_reason: "made up for a test",
         },
       ],
-      evidence: [{ claim: "made up", url: "https://example.invalid", kind: "primary", read: "2026-11-15" }],
+      evidence: [
+        {
+          subject: "location",
+          status: "verified",
+          claim: "made up",
+          url: "https://example.invalid",
+          kind: "primary",
+          read: "2026-11-15",
+        },
+      ],
       endpoints: endpointsOf(slug),
     };
     writeFileSync(path.join(folder, "providers", `${slug}.json`), JSON.stringify(provider));

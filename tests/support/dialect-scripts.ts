@@ -28,7 +28,7 @@ const CONVERSE_STREAM = { "content-type": "application/vnd.amazon.eventstream" }
 export const DIALECT_SCRIPTS: Readonly<Record<"D1" | "D2" | "D3" | "D4", DialectScript>> = {
   D1: {
     provider: "deepinfra",
-    model: "alibaba/qwen3.5-397b-a17b",
+    model: "alibaba/qwen3.8-27b",
     whole: (output) => ({
       json: chatJson({
         message: chatMessage(output),

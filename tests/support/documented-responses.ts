@@ -61,6 +61,8 @@ function unnamedIn({ id }: Route, { status, headers }: Called): string | undefin
 function wrongRefusal(route: Route, { status, headers, body }: Called): string | undefined {
   const code: unknown = body?.error?.code;
   if (status === 401 && headers.get("www-authenticate") !== "Bearer") return "401 without WWW-Authenticate: Bearer";
+  if ((status === 429 || status === 503) && !/^\d+$/.test(headers.get("retry-after") ?? ""))
+    return `${status} without Retry-After`;
   return faultsOf(route).some((one) => one === code) ? undefined : `${status} ${code}`;
 }
 

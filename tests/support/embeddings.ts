@@ -115,7 +115,16 @@ function providerOf(slug: string, host: Host): Json {
         level_reason: "shown",
       },
     ],
-    evidence: [{ claim: "hosted in Paris", url: "https://acme.example/trust", kind: "primary", read: "2026-11-15" }],
+    evidence: [
+      {
+        subject: "location",
+        status: "verified",
+        claim: "hosted in Paris",
+        url: "https://acme.example/trust",
+        kind: "primary",
+        read: "2026-11-15",
+      },
+    ],
     endpoints: [
       {
         model: MODEL,

@@ -4,14 +4,19 @@ import type { ReplyEventReader } from "../../src/language/dialects/upstream-dial
 
 /**
  * Events in a normal form: adjacent pieces of one text are joined, and only the last usage is kept, right before the
- * end. Two equivalent replies are equal in this form.
+ * end. What was omitted follows, sorted. Two equivalent replies are equal in this form.
  */
 export function folded(events: readonly ReplyEvent[]): ReplyEvent[] {
   const list: ReplyEvent[] = [];
+  const omitted = new Map<string, ReplyEvent>();
   let figures: ReplyEvent | undefined;
   for (const event of events) {
     if (event.is === "usage") {
       figures = event;
+      continue;
+    }
+    if (event.is === "omitted") {
+      omitted.set(event.path, event);
       continue;
     }
     const last = list.at(-1);
@@ -19,10 +24,16 @@ export function folded(events: readonly ReplyEvent[]): ReplyEvent[] {
     if (joined === undefined) list.push(event);
     else list[list.length - 1] = joined;
   }
-  if (figures === undefined) return list;
+  const reports = [...omitted].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, event]) => event);
+  if (figures === undefined) return [...list, ...reports];
   const end = list.findIndex(({ is }) => is === "finish" || is === "end" || is === "problem");
   list.splice(end < 0 ? list.length : end, 0, figures);
-  return list;
+  return [...list, ...reports];
+}
+
+/** Without the paths of what is omitted. */
+export function carried<Event extends ReplyEvent | undefined>(events: readonly Event[]): Event[] {
+  return events.filter((event) => event?.is !== "omitted");
 }
 
 function join(last: ReplyEvent, next: ReplyEvent): ReplyEvent | undefined {

@@ -3,8 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
-import type { PrepareStore } from "../../src/bootstrap/gateway-components.ts";
+import type { PrepareStore, ReadCatalogue } from "../../src/bootstrap/gateway-components.ts";
 import { runCommandLine } from "../../src/cli/run-typed.ts";
+import { isoDay } from "../../src/domain/catalogue/levels.ts";
+import { type CatalogueLoadResult, loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { expectDocumented } from "./documented-responses.ts";
@@ -54,6 +57,16 @@ export type Called = { readonly status: number; readonly headers: Headers; reado
 const OF_THE_USER = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
 let tenants = 0;
 
+const catalogues = new Map<string, Promise<CatalogueLoadResult>>();
+
+/** The shipped catalogue cannot be changed, and takes half of a gateway's start: it is read once, or once a day. */
+const sharedCatalogue: ReadCatalogue = (folders, nowMs) => {
+  const name = [...folders, isoDay(nowMs)].join(" ");
+  const read = catalogues.get(name) ?? loadCatalogue(folders, nowMs, catalogueFiles);
+  catalogues.set(name, read);
+  return read;
+};
+
 /** A whole gateway in this process, on a free port with its own data directory; the caller closes it. */
 export async function startGateway(
   options: { env?: Record<string, string>; dataDir?: string; prepare?: PrepareStore } = {},
@@ -63,7 +76,9 @@ export async function startGateway(
   // Only tests call scripted upstreams.
   const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
-  const running = await start(readConfig(env), { prepareStore: options.prepare });
+  const config = readConfig(env);
+  const readCatalogue = config.GATEWAY_CATALOGUE_DIR === null ? sharedCatalogue : undefined;
+  const running = await start(config, { prepareStore: options.prepare, readCatalogue });
   await running.ready();
   let closed = false;
   const close: TestGateway["close"] = async (idle) => {

@@ -26,7 +26,7 @@ export function limitsOf(scene: Pick<Scene, "gateway">, slug: string, query = ""
 export async function holdNanos(scene: Scene, body: Record<string, unknown>, poor?: Tenant): Promise<bigint> {
   const { key } = poor ?? (await scene.gateway.tenant({ credit: "0" }));
   const { body: refused } = await scene.chat(key, body);
-  return nanosOf(/reserves ([\d.]+)/.exec(refused.error.message)?.[1] ?? "0");
+  return nanosOf(/hold of ([\d.]+)/.exec(refused.error.message)?.[1] ?? "0");
 }
 
 /** Wallet, ledger, log and counters of a tenant agree to the nano-unit. */

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { LogFilter, RequestRecord } from "../../src/domain/record/record.ts";
 import type { UsageQuery } from "../../src/domain/record/usage-sums.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { type QuantileSketch, sketchCount, sketchQuantiles } from "../../src/kit/quantile-sketch.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 
 const HOUR_MS = 3_600_000;
@@ -238,6 +239,8 @@ export function usageTests(current: () => Store): void {
       ["example/model-large", 3],
       ["other/model", 1],
     ]);
+    expect(await by("level")).toEqual([["L2", 5]]);
+    expect(await by("country")).toEqual([["FR", 5]]);
     expect(await by("status")).toEqual([
       ["200", 4],
       ["502", 1],
@@ -268,6 +271,101 @@ export function timeTests(current: () => Store): void {
     const day = new Date(START_MS).toISOString().slice(0, 10);
     expect(await rollups.daily("ws_1", day, day)).toMatchObject([times]);
     expect(await ledger.audit()).toEqual([]);
+  });
+  sketchTests(current);
+  activityTests(current);
+}
+
+/** Distributions of latency, TTFB and tokens per second. */
+function sketchTests(current: () => Store): void {
+  const query: UsageQuery = {
+    ...{ fromMs: START_MS, toMs: START_MS + 2 * HOUR_MS, stepMs: 2 * HOUR_MS, group: "level", filter: {} },
+  };
+
+  test("LOG-21 batches that are ingested at once into the same hours merge to exact distributions", async () => {
+    const { ingest, rollups } = current();
+    const random = fc.sample(fc.double({ min: 1, max: 60_000, noNaN: true }), { numRuns: 600, seed: 21 });
+    const records = random.map((totalMs, at) =>
+      finishedRecord(`s${at}`, {
+        ...{ createdAtMs: START_MS + (at % 2) * HOUR_MS, charge: null, totalMs, ttfbMs: totalMs / 4 },
+        ...{ streaming: at % 3 === 0, level: at % 5 === 0 ? "L3" : "L1" },
+      }),
+    );
+    const batches = Array.from({ length: 12 }, (_, at) => records.slice(at * 50, at * 50 + 50));
+    await Promise.all(batches.map((batch) => ingest(batch)));
+    // Sent again: nothing counts twice.
+    await ingest(records.slice(0, 100));
+    const rows = await rollups.usageSketches("ws_1", query);
+    for (const level of ["L1", "L3"] as const) {
+      const own = records.filter((record) => record.level === level);
+      const [latency, firstByte, speed] = rows.find(({ name }) => name === level)?.sketches ?? [];
+      expectQuantiles(
+        latency,
+        own.map(({ totalMs }) => totalMs),
+      );
+      expectQuantiles(
+        firstByte,
+        own.filter(({ streaming }) => streaming).map(({ ttfbMs }) => ttfbMs ?? 0),
+      );
+      expectQuantiles(
+        speed,
+        own.map(({ totalMs }) => 300_000 / totalMs),
+      );
+    }
+    expect(rows.map(({ startMs }) => startMs)).toEqual([START_MS, START_MS]);
+  });
+
+  test("LOG-21 a failed request is in no distribution, and a replaced one counts once", async () => {
+    const { ingest, rollups } = current();
+    const free = finishedRecord("free", { createdAtMs: START_MS, charge: null, totalMs: 40 });
+    await ingest([
+      free,
+      finishedRecord("failed", { ...free, id: "failed", status: 503, errorCode: "upstream_error", totalMs: 9 }),
+    ]);
+    await ingest([chargedRecord("free", 5n, { createdAtMs: START_MS, totalMs: 80 })]);
+    const [row] = await rollups.usageSketches("ws_1", query);
+    expect(row?.sketches.map(sketchCount)).toEqual([1, 0, 1]);
+    expectQuantiles(row?.sketches[0], [80]);
+  });
+}
+
+function expectQuantiles(sketch: QuantileSketch | undefined, values: readonly number[]): void {
+  const sorted = values.toSorted((a, b) => a - b);
+  expect(sketchCount(sketch ?? new Map())).toBe(values.length);
+  const quantiles = [0.5, 0.95, 0.99];
+  const found = sketchQuantiles(sketch ?? new Map(), quantiles) ?? [];
+  for (const [at, quantile] of quantiles.entries()) {
+    const exact = sorted[Math.ceil(quantile * sorted.length) - 1] ?? 0;
+    expect(Math.abs((found[at] ?? 0) - exact) / exact).toBeLessThan(0.0101);
+  }
+}
+
+/** What processes counted for the status page. */
+function activityTests(current: () => Store): void {
+  test("PORTAL-23 activity of several processes is merged by endpoint, replaced by its process, and expires", async () => {
+    const { activity } = current();
+    const row = (endpoint: string, served: number, latency: number) => ({
+      ...{ span: "hour" as const, startMs: START_MS, endpoint, served, failed: 1 },
+      latencyMs: new Map([[latency, served]]),
+    });
+    await activity.put("p1", [row("a", 5, 100), row("b", 1, 90)]);
+    await activity.put("p1", [row("a", 7, 100)]);
+    await activity.put("p2", [row("a", 2, 101), { ...row("a", 9, 100), span: "day" }]);
+    await activity.put("p2", [{ ...row("a", 50, 1), startMs: START_MS - HOUR_MS }]);
+    const sums = (await activity.since("hour", START_MS)).toSorted((x, y) => (x.endpoint < y.endpoint ? -1 : 1));
+    expect(sums).toEqual([
+      {
+        ...{ endpoint: "a", served: 9, failed: 2 },
+        latencyMs: new Map([
+          [100, 7],
+          [101, 2],
+        ]),
+      },
+      { endpoint: "b", served: 1, failed: 1, latencyMs: new Map([[90, 1]]) },
+    ]);
+    await activity.sweep("hour", START_MS + 1);
+    expect(await activity.since("hour", 0)).toEqual([]);
+    expect((await activity.since("day", 0)).map(({ served }) => served)).toEqual([9]);
   });
 }
 

@@ -88,6 +88,7 @@ function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"]
     registry: new NodeRegistry(rules, () => snapshot, { onSeen() {}, onCircuitOpened() {} }),
     max: 100,
     instance: "ins_1",
+    agentVersion: "test",
   };
 }
 
@@ -107,7 +108,14 @@ function sealedParts(store: Store, clock: Clock) {
   };
   const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
   const captures = new ContentCaptures({ store: captureStore, clock, limits, mayKeep: () => true, warn: () => {} });
-  return { captureStore, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
+  const playgroundSecret = async () => "playground-secret";
+  return {
+    captureStore,
+    captures,
+    playgroundSecret,
+    masterKey: { rotation, timers: systemTimers },
+    timers: systemTimers,
+  };
 }
 
 /** No payment provider is configured. */

@@ -89,7 +89,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 2);
     await openVaultFixture(store(), new MasterKeys(NEW, [OLD])).rotation.finish();
     const behind = openVaultFixture(store(), new MasterKeys(OLD));
-    const says = `does not open with the master keys of this gateway (${idOf(OLD)}): it is wrapped by ${idOf(NEW)}`;
+    const says = `cannot be decrypted with the master keys of this gateway (${idOf(OLD)}): it is wrapped by ${idOf(NEW)}`;
     await expect(checkMasterKeys(new MasterKeys(OLD), store().dataKeys)).rejects.toThrow(says);
     await expect(behind.vault.open(slotOf(1), sealed[1] ?? new Uint8Array())).rejects.toThrow(says);
     expect(await behind.rotation.usage()).toEqual([
@@ -141,7 +141,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     await rotation.rotate();
     expect(rotation.state).toMatchObject({ state: "failed", rewrapped: 2 });
     expect(rotation.state.problem).toContain(
-      "data keys that do not open: 1, such as the data key of workspace ws_moved",
+      "data keys that cannot be decrypted: 1, such as the data key of workspace ws_moved",
     );
     expect(done).toEqual([]);
     expect(keys.current.id).toBe(idOf(NEW));

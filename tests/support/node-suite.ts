@@ -13,6 +13,11 @@ const NODE: WorkspaceNode = {
   createdBy: "ada@example.eu",
   mapping: { "llama3:8b": "meta/llama-3-8b" },
   lastSeenAtMs: null,
+  surfaces: { "bge-m3": ["embeddings"] },
+  attestations: [
+    { level: "L2", name: "Ada", reason: "our rack", atMs: 1, recordedBy: "ada@example.eu", endedAtMs: 2 },
+    { level: "L3", name: "Ada", reason: "our building", atMs: 2, recordedBy: "ada@example.eu", endedAtMs: null },
+  ],
 };
 const OTHER: WorkspaceNode = {
   ...NODE,
@@ -22,6 +27,8 @@ const OTHER: WorkspaceNode = {
   country: null,
   createdAtMs: 2,
   mapping: {},
+  surfaces: {},
+  attestations: [],
 };
 
 /** Workspaces' nodes. */

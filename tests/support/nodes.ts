@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { type AgentOptions, type AgentStatus, NodeAgent } from "../../src/io/tunnel/node-agent.ts";
+import { PROBE_USER_AGENT } from "../../src/io/tunnel/surface-probe.ts";
+import { systemClock } from "../../src/kit/clock.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import type { Json, TestGateway } from "./gateway.ts";
 
@@ -20,18 +22,29 @@ type LocalOptions = {
   readonly models?: readonly string[];
   /** Replaces the default reply. */
   readonly answer?: (body: Json, response: ServerResponse) => void;
+  /** Models that answer embeddings when the agent probes them; all others refuse with 404. */
+  readonly embeds?: readonly string[];
   /** Replies wait for `release`. */
   readonly held?: boolean;
 };
 
 /** A local server beside an agent: it has models, and replies to chats with a greeting. */
-export async function startLocal({ models = ["tiny"], answer, held = false }: LocalOptions = {}): Promise<LocalServer> {
+export async function startLocal({
+  models = ["tiny"],
+  answer,
+  held = false,
+  embeds = [],
+}: LocalOptions = {}): Promise<LocalServer> {
   const received: Json[] = [];
   let waiting: (() => void)[] = [];
   const server = createServer(async (request, response) => {
     if (request.url === "/v1/models") return sendJson(response, { data: models.map((id) => ({ id })) });
     if (request.method === "GET") return response.writeHead(404).end();
     const body: Json = JSON.parse(await textOf(request));
+    if (request.headers["user-agent"] === PROBE_USER_AGENT) {
+      const isEmbedding = request.url === "/v1/embeddings" && embeds.includes(body.model);
+      return isEmbedding ? sendJson(response, { data: [{ embedding: [0.1] }] }) : response.writeHead(404).end();
+    }
     received.push(body);
     if (held) await new Promise<void>((resolve) => waiting.push(resolve));
     if (answer !== undefined) return answer(body, response);
@@ -101,10 +114,12 @@ export function startAgent(gateway: string, token: string, upstream: string, ove
     local: { base: new URL(upstream), key: null },
     capacity: 8,
     chosen: [],
+    surfaces: {},
     version: "test",
     env: {},
     finishMs: 5_000,
     timers: systemTimers,
+    monotonicMs: systemClock.monotonicMs,
     random: () => 0,
     report: (status) => statuses.push(status),
     ...over,

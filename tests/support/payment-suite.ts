@@ -93,7 +93,7 @@ function returnTests(store: () => Store): void {
     expect(await store().ledger.audit()).toEqual([]);
     await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
     await store().ledger.recordReturn("f3", source);
-    expect(await store().ledger.audit()).toEqual([`of charge:r1 over ${BIG} went back ${BIG + 1n}`]);
+    expect(await store().ledger.audit()).toEqual([`${BIG + 1n} of charge:r1 was refunded, but its amount is ${BIG}`]);
     await expect(store().ledger.recordReturn("f3", source)).rejects.toThrow();
   });
 
@@ -211,7 +211,7 @@ function orderTests(store: () => Store): void {
     await expect(store().promotions.recordExpiry("p1", 2n)).rejects.toThrow();
     await store().promotions.recordExpiry("p1", 1n);
     await store().promotions.close("p1", 25);
-    await expect(store().promotions.recordExpiry("p1", 0n)).rejects.toThrow("settled before");
+    await expect(store().promotions.recordExpiry("p1", 0n)).rejects.toThrow("already settled");
     expect(await store().promotions.list("ws_1")).toEqual([
       { ...one, expiredNanos: BIG, expiryParts: 2, closedAtMs: 25 },
       { ...one, id: "p2", expiresAtMs: 30, expiredNanos: 0n, expiryParts: 0, closedAtMs: null },
@@ -230,17 +230,17 @@ function orderTests(store: () => Store): void {
     await promotions.recordExpiry("p1", 4n);
     expect(await ledger.audit()).toEqual([]);
     await promotions.recordExpiry("p1", 1n);
-    expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 4"]);
+    expect(await ledger.audit()).toEqual(["promotion p1 of 10 has 5 expired, but the ledger has 4"]);
     await ledger.post(expiryOf(posting("expiry:p1:2", 1n, 20)));
     await ledger.recordReturn("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
     expect(await ledger.audit()).toEqual([]);
     await ledger.post(expiryOf(posting("expiry:p1:3", -2n, 20)));
     await ledger.recordReturn("expiry:p1:3", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
-    expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 3"]);
+    expect(await ledger.audit()).toEqual(["promotion p1 of 10 has 5 expired, but the ledger has 3"]);
     await promotions.recordExpiry("p1", -2n);
     expect([await ledger.audit(), await ledger.returned("ws_1", "p1")]).toEqual([[], 3n]);
     await promotions.add({ id: "p2", workspaceId: "ws_1", nanos: 7n, grantedAtMs: 10, expiresAtMs: 20 });
-    expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
+    expect(await ledger.audit()).toEqual(["promotion p2 of 7 has 0 expired, but the ledger has 0"]);
   });
 
   test("BILL-01 an order is created once by its reference and paid once; a payment pays one order", async () => {
@@ -263,7 +263,7 @@ function orderTests(store: () => Store): void {
   test("BILL-01 the audit names a paid order without its money, and money without its order", async () => {
     await store().payments.addOrder(order);
     await store().payments.markPaid("ord_1", 9, "pay_1");
-    expect(await store().ledger.audit()).toEqual([`order ord_1 over ${BIG} has nothing in the ledger`]);
+    expect(await store().ledger.audit()).toEqual([`order ord_1 of ${BIG} has nothing in the ledger`]);
     await store().ledger.post(topupOf(posting("payment:ord_1", BIG, 9)));
     expect(await store().ledger.audit()).toEqual([]);
   });

@@ -35,6 +35,8 @@ export const RACK: WorkspaceNode = {
   createdAtMs: 1,
   createdBy: "ada@example.eu",
   mapping: {},
+  surfaces: {},
+  attestations: [],
   lastSeenAtMs: null,
 };
 export const KEY = Buffer.alloc(32, 7);

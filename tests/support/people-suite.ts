@@ -318,7 +318,7 @@ function erasingTests(storeNow: () => Store): void {
     const [erased, other] = ["erased-per_1@erased.invalid", "per_2@example.eu"];
     const times = { createdAtMs: NOW_MS, changedAtMs: NOW_MS };
     const kept = { ...times, kind: "key", hint: null, fingerprint: "4bf5122f" } as const;
-    const made = { ...times, country: "DE", mapping: {}, lastSeenAtMs: null };
+    const made = { ...times, country: "DE", mapping: {}, surfaces: {}, attestations: [], lastSeenAtMs: null };
     const theirs = [
       ["ws_1", "mistral", erasedPerson.email],
       ["ws_2", "mistral", erasedPerson.email],

@@ -72,7 +72,20 @@ class Fold {
     } else this.#readItem(event);
   }
 
+  /** Some providers cite after further items: then the annotation follows the end of its part. */
+  #addLateAnnotation(event: Json): boolean {
+    if (event.type !== "response.output_text.annotation.added") return false;
+    const item = this.output[event.output_index] ?? this.#item;
+    const part = item?.content?.[event.content_index];
+    if (part === undefined || part === this.#part) return false;
+    check(event.item_id === item.id, `an annotation of the item ${event.item_id}`);
+    check(event.annotation_index === part.annotations.length, "an annotation out of order");
+    part.annotations.push(event.annotation);
+    return true;
+  }
+
   #readItem(event: Json): void {
+    if (this.#addLateAnnotation(event)) return;
     check(event.output_index === this.output.length, `${event.type} of item ${event.output_index}`);
     if (event.type === "response.output_item.added") {
       check(this.#item === undefined, "two items are open");

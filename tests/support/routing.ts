@@ -58,7 +58,7 @@ const SOVEREIGN: Sovereignty = {
   countriesKind: "exact",
   zeroDataRetention: "yes",
   trainsOnData: "no",
-  evidence: null,
+  evidence: [],
 };
 
 export type EndpointDraft = {
@@ -115,7 +115,6 @@ export function endpointOf(draft: EndpointDraft): Endpoint {
     speech: null,
     transcriptions: null,
     sandbox: false,
-    note: null,
     ...more,
   };
 }
@@ -142,7 +141,6 @@ export function modelOf(id: string, more: Partial<Model> = {}): Model {
     benchmarks: [],
     sandbox: false,
     hidden: false,
-    note: null,
     ...more,
   };
 }
@@ -184,6 +182,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     models: new Map(models.map((model) => [model.id, model])),
     providers: new Map(),
     endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
+    modelNames: new Map(),
     endpointsByModel: Map.groupBy(endpoints, ({ model }) => model),
     currencies: new Map([
       ["EUR", currency("EUR", "1")],

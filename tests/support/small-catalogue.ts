@@ -34,7 +34,16 @@ export function sampleProvider(): ProviderFile {
         level_reason: "abroad",
       },
     ],
-    evidence: [{ claim: "hosted in Paris", url: "https://acme.example/trust", kind: "primary", read: "2026-11-15" }],
+    evidence: [
+      {
+        subject: "location",
+        claim: "Hosted in Paris.",
+        status: "verified",
+        url: "https://acme.example/trust",
+        kind: "primary",
+        read: "2026-11-15",
+      },
+    ],
     endpoints: [
       {
         model: "lab/writer",

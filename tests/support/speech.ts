@@ -191,7 +191,16 @@ function writeCatalogue(folder: string, rows: readonly SpeechRow[]): void {
           level_reason: "made up for a test",
         },
       ],
-      evidence: [{ claim: "none", url: "https://example.invalid", kind: "primary", read: "2026-11-15" }],
+      evidence: [
+        {
+          subject: "location",
+          status: "verified",
+          claim: "none",
+          url: "https://example.invalid",
+          kind: "primary",
+          read: "2026-11-15",
+        },
+      ],
       endpoints: rows.filter((row) => row.provider === provider).map(endpointOf),
     });
   }
@@ -204,7 +213,7 @@ function endpointOf({ model, speech, price, maxOutputTokens }: SpeechRow): Endpo
     upstream_model: `${model.split("/")[1]}-upstream`,
     surfaces: ["speech"],
     speech,
-    prices: [{ currency: "EUR", ...price, source: "made up for a test" }],
+    prices: [{ currency: "EUR", ...price }],
     ...(maxOutputTokens === undefined ? {} : { limits: { max_output_tokens: maxOutputTokens } }),
   };
 }

@@ -32,7 +32,7 @@ const workspace: Workspace = {
   currency: "EUR",
   createdAtMs: 1_800_000_000_000,
   policy: { ...OPEN_POLICY, floor: "L2", countries: ["DE", "FR"], blockedProviders: ["p"] },
-  keyPolicy: { personalKeys: true, approval: false },
+  keyPolicy: { personalKeys: true, approval: false, ipAllowlist: ["10.0.0.0/8"] },
 };
 const key: ApiKey = {
   id: "key_1",

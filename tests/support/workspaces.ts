@@ -10,7 +10,7 @@ export const plainWorkspace = (id: string): Workspace => ({
   currency: "EUR",
   createdAtMs: 1,
   policy: OPEN_POLICY,
-  keyPolicy: { personalKeys: true, approval: false },
+  keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
 });
 
 /** A parent row for other rows. */

@@ -475,7 +475,7 @@ describe("stored data", () => {
       const answer = await send({ model: WHISPER, response_format: format });
       expect(answer.text).toContain(text);
       const { captured } = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
-      expect(captured.answer).toBe(answer.text.replace(/data:\S+/, "[audio is never kept]"));
+      expect(captured.answer).toBe(answer.text.replace(/data:\S+/, "[audio is never stored]"));
     },
   );
 

@@ -5,8 +5,9 @@ import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { unusedPort } from "../../support/upstream.ts";
 import { theBrowser } from "./browser.ts";
+import { PagePool } from "./page-pool.ts";
 import { invite, type Person, setUpFirst } from "./people.ts";
-import { type Watch, watch } from "./watch.ts";
+import { watch } from "./watch.ts";
 
 /** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or a signed-out visitor. */
 export type Who = "operator" | "admin" | "member" | "visitor";
@@ -25,7 +26,7 @@ export type Portal = {
   readonly origin: string;
   /** The address of a screen of the demo workspace: `portal.at("keys?state=active")`. */
   at(screen?: string, workspace?: string): string;
-  /** A page in a context of its own; it ends with the test, which fails if the page did what no page may do. */
+  /** A page that shares no state with others; it ends with the test, which fails if the page did what no page may do. */
   page(who: Who, options?: PageOptions): Promise<Page>;
   /** Email and password of a person who can sign in. */
   person(who: Exclude<Who, "visitor">): Promise<Person>;
@@ -35,16 +36,24 @@ export type Portal = {
 const DEMO = "demo";
 const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
 
-/** A real gateway with the portal as it is now, and the browser: open it in `beforeAll`, close it in `afterAll`. */
-export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
+type SettingsOf = Settings | ((origin: string) => Promise<Settings>);
+
+/** A real gateway with the portal as it is now. */
+export async function startPortalGateway(settings: SettingsOf = {}): Promise<Pick<Portal, "gateway" | "origin">> {
   await buildPortal();
   const port = await unusedPort();
   const origin = `http://localhost:${port}`;
   const env = typeof settings === "function" ? await settings(origin) : settings;
   const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
+  return { gateway, origin };
+}
+
+/** A gateway and the browser: open it in `beforeAll`, close it in `afterAll`. */
+export async function openPortal(settings: SettingsOf = {}): Promise<Portal> {
+  const { gateway, origin } = await startPortalGateway(settings);
   const browser = await theBrowser();
+  const pages = new PagePool(browser, origin);
   const people = new Map<Who, Promise<Person>>();
-  const states = new Map<Who, BrowserContextOptions["storageState"]>();
 
   const person = (who: Exclude<Who, "visitor">): Promise<Person> => {
     const known = people.get(who);
@@ -55,13 +64,7 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
     return made;
   };
 
-  const stateOf = async (who: Who) => {
-    if (who === "visitor") return undefined;
-    const { cookies } = await person(who);
-    const state = states.get(who) ?? { cookies: [...cookies], origins: [] };
-    states.set(who, state);
-    return state;
-  };
+  const cookiesOf = async (who: Who) => (who === "visitor" ? [] : [...(await person(who)).cookies]);
 
   return {
     gateway,
@@ -70,32 +73,30 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
     person,
     at: (screen = "", workspace = DEMO) => `${origin}/app/w/${workspace}${screen === "" ? "" : `/${screen}`}`,
     async page(who, { allow = [], ...options } = {}) {
-      const storageState = await stateOf(who);
-      const context = await browser.newContext({
-        locale: "en-GB",
-        timezoneId: "Europe/Brussels",
-        viewport: { width: 1280, height: 800 },
-        ...options,
-        ...(storageState === undefined ? {} : { storageState }),
-      });
+      const { context, page, giveBack, discard } = await pages.take(options, await cookiesOf(who));
       const watched = watch(context, origin);
       for (const pattern of allow) watched.allow(pattern);
-      onTestFinished(({ task }) => finish(context, watched, task.result?.state === "fail" ? task.name : undefined));
-      context.setDefaultTimeout(20_000);
-      return context.newPage();
+      onTestFinished(async ({ task }) => {
+        const isFailed = task.result?.state === "fail";
+        if (isFailed) await photograph(context, task.name);
+        watched.stop();
+        await (isFailed ? discard() : giveBack());
+        expect(watched.problems).toEqual([]);
+      });
+      return page;
     },
-    close: () => gateway.close(),
+    async close() {
+      await pages.close();
+      await gateway.close();
+    },
   };
 }
 
 /** A test that failed leaves a picture of its pages. */
-async function finish(context: BrowserContext, { problems }: Watch, failed: string | undefined): Promise<void> {
-  if (failed !== undefined)
-    for (const [at, page] of context.pages().entries()) {
-      const file = path.join(FAILED, `${failed.replaceAll(/[^\w]+/g, "-").slice(0, 80)}-${at}.png`);
-      await page.screenshot({ path: file }).catch(() => undefined);
-      process.stderr.write(`what it looked like: ${file}\n`);
-    }
-  await context.close();
-  expect(problems).toEqual([]);
+async function photograph(context: BrowserContext, failed: string): Promise<void> {
+  for (const [at, page] of context.pages().entries()) {
+    const file = path.join(FAILED, `${failed.replaceAll(/[^\w]+/g, "-").slice(0, 80)}-${at}.png`);
+    await page.screenshot({ path: file }).catch(() => undefined);
+    process.stderr.write(`what it looked like: ${file}\n`);
+  }
 }

@@ -6,8 +6,8 @@ const FOLDER = path.resolve(import.meta.dirname, "../../../docs/images/portal");
 const SIZES = { wide: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
 /**
- * Pictures of a page for the documents, in both themes, wide and on a phone: `PORTAL_SCREENSHOTS=1 npx vitest run
- * tests/e2e`. Without that nothing is written. A folder's name in the variable writes there instead.
+ * Pictures of a page for the documents, in both themes, wide and on a phone. `node scripts/screenshots.mjs` renews those
+ * in docs/images/portal; `PORTAL_SCREENSHOTS=/tmp/shots npx vitest run tests/e2e` writes all of them to a folder.
  */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const requested = process.env["PORTAL_SCREENSHOTS"];

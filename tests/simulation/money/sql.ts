@@ -17,6 +17,7 @@ import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
 import type { Database } from "../../../src/io/store/sql/schema.ts";
 import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
 import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
+import { registerFunctions } from "../../../src/io/store/sql/sqlite/open-database-file.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
 import { Mutex } from "../../../src/kit/mutex.ts";
 
@@ -34,6 +35,7 @@ export class SharedSql {
     this.#db = new DatabaseSync(":memory:");
     this.#db.deserialize(TEMPLATE);
     this.#db.exec("pragma foreign_keys = on; pragma recursive_triggers = on;");
+    registerFunctions(this.#db);
     this.#prepared = preparing(this.#db);
     this.#ingest = prepareIngest(this.#db);
   }

@@ -118,7 +118,7 @@ function workspaceOf(slug: string, currency: string): Workspace {
     currency,
     createdAtMs: 0,
     policy: OPEN_POLICY,
-    keyPolicy: { personalKeys: true, approval: false },
+    keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
   };
 }
 
@@ -158,6 +158,7 @@ const SNAPSHOT: CatalogueSnapshot = {
   models: new Map([[MODEL.id, MODEL]]),
   providers: new Map(),
   endpoints: new Map([[ENDPOINT.id, ENDPOINT]]),
+  modelNames: new Map(),
   endpointsByModel: new Map([[MODEL.id, [ENDPOINT]]]),
   currencies: new Map([
     ["EUR", currencyOf("EUR", "1")],
