@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
+import { FailedTests } from "./tests/support/failed-tests.ts";
 
 /** Files that run long for their size, by which the others are sorted: at the end, the other workers would wait for them. */
 const FIRST = [
@@ -30,6 +31,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     environment: "node",
+    reporters: ["default", new FailedTests()],
     include: ["src/**/*.test.ts", "portal/**/*.test.ts", "tests/**/*.test.ts"],
     setupFiles: ["tests/support/seed.ts"],
     // Processes, not threads: tests open sockets, start children and stop them by signal.

@@ -34,6 +34,14 @@ const ENTRIES = {
   "postgres-worker": "io/store/sql/postgres/postgres-worker.ts",
   "tokens-worker": "io/tokens/tokens-worker.ts",
 };
+/** The node agent, which the gateway serves: one file without packages, for any machine with Node 20. */
+const AGENT = "agent.mjs";
+const AGENT_SOURCE = path.join(SOURCES, "node-agent.ts");
+const AGENT_TARGET = "node20";
+/** Packages inside the agent: their licences require the notice. */
+const AGENT_PACKAGES = ["commander", "ws", "zod"];
+/** Its CommonJS file loads its parts by a `require` that a bundle does not have. */
+const JSONC_PARSER = path.join(ROOT, "node_modules/jsonc-parser/lib/esm/main.js");
 /** Optional packages that are not installed; their users work without them. */
 const ABSENT = ["pg-native", "bufferutil", "utf-8-validate"];
 /** A running gateway may still load chunks of an earlier bundle: this many are retained, and all of the last day. */
@@ -66,7 +74,8 @@ export async function bundle() {
 
 /** A partly deleted bundle is built again. */
 function isWhole(folder) {
-  return existsSync(path.join(folder, "cli.js"));
+  const files = existsSync(AGENT_SOURCE) ? ["cli.js", AGENT] : ["cli.js"];
+  return files.every((name) => existsSync(path.join(folder, name)));
 }
 
 /** Retention counts from the last start, so a start updates the modification time when the folder is writable. */
@@ -160,10 +169,34 @@ async function write(folder) {
     input: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, path.join(SOURCES, file)])),
     platform: "node",
     external: [/^node:/, ...ABSENT],
+    resolve: { alias: { "jsonc-parser": JSONC_PARSER } },
     plugins: [{ name: "threads", transform: renameThreads }],
   });
   await built.write({ dir: folder, format: "esm", comments: false, chunkFileNames: "[name]-[hash].js" });
   await built.close();
+  if (existsSync(AGENT_SOURCE)) await writeAgent(rolldown, folder);
+}
+
+async function writeAgent(rolldown, folder) {
+  const { version } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8"));
+  const built = await rolldown({
+    input: AGENT_SOURCE,
+    platform: "node",
+    external: [/^node:/, ...ABSENT],
+    transform: { target: AGENT_TARGET, define: { AGENT_VERSION: JSON.stringify(version) } },
+  });
+  const file = path.join(folder, AGENT);
+  await built.write({ file, format: "esm", comments: false, codeSplitting: false, banner: agentBanner(version) });
+  await built.close();
+}
+
+function agentBanner(version) {
+  const notices = AGENT_PACKAGES.map((name) => {
+    const text = readFileSync(path.join(ROOT, "node_modules", name, "LICENSE"), "utf8").trim();
+    return `${name}\n\n${text}`;
+  });
+  const head = `Node agent of Inference Gateway ${version} (Apache-2.0), with commander, ws and zod inside:`;
+  return `#!/usr/bin/env node\n/*! ${[head, ...notices].join("\n\n").replaceAll("*/", "* /")} */`;
 }
 
 /** Worker threads are started from a sibling file, so the bundle keeps both in the same folder. */

@@ -8,6 +8,7 @@ import { LOG_EVENTS } from "../src/io/telemetry/log-events.ts";
 import { PARAMETERS, type Parameter } from "../src/language/canon/parameters.ts";
 import { ALIASES, CALL_FIELDS, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
 import { FIELD_TABLES } from "../src/language/dialects/field-tables.ts";
+import { NO_OP_FIELDS, type NoOpField } from "../src/language/dialects/no-op-fields.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../src/language/dialects/responses/fields.ts";
 import type { FieldSupport } from "../src/language/dialects/upstream-dialect.ts";
 import { PROJECT_ROOT, SETTINGS } from "../src/settings/config.ts";
@@ -150,31 +151,117 @@ function valuesOf(probe: Probe): string {
   const message = probe.error.issues[0]?.message ?? "";
   const options = /expected one of (.+)$/.exec(message)?.[1];
   if (options !== undefined) return options.replaceAll('"', "`").replaceAll("|", ", ");
-  return message.replace(/^write /, "");
+  return message.replace(/^must be /, "");
 }
 
+/** Groups of the error reference, by status. */
+const ERROR_GROUPS: readonly (readonly [title: string, from: number, to: number])[] = [
+  ["Invalid requests", 400, 400],
+  ["Authentication", 401, 401],
+  ["Billing", 402, 402],
+  ["Permissions and policy", 403, 403],
+  ["Not found, conflicts and limits", 404, 499],
+  ["Gateway and providers", 500, 599],
+];
+
 function errorsPage(): string {
-  const rows = Object.entries(FAULTS)
-    .sort(([, a], [, b]) => a.status - b.status)
-    .map(([code, { status, type, says, next }]) => [String(status), `\`${code}\``, `\`${type}\``, says, next]);
+  const faults = Object.entries(FAULTS);
+  const groups = ERROR_GROUPS.map(([title, from, to]) => ({
+    title,
+    codes: faults
+      .filter(([, { status }]) => status >= from && status <= to)
+      .sort(([, a], [, b]) => a.status - b.status),
+  }));
+  const grouped = groups.flatMap(({ codes }) => codes);
+  if (grouped.length !== faults.length) throw new Error("an error code is in no group of docs/errors.md");
+  const anchorOf = (title: string) => title.toLowerCase().replaceAll(",", "").replaceAll(" ", "-");
+  const contents = [
+    "- [Handle errors in a program](#handle-errors-in-a-program)",
+    "- [Errors of providers](#errors-of-providers)",
+    "- [All codes](#all-codes)",
+    ...groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`),
+  ];
+  const rows = grouped.map(([code, { status, type }]) => [String(status), `[\`${code}\`](#${code})`, `\`${type}\``]);
   return `${GENERATED}
 
 # Errors
 
-Every refusal has the same envelope, and \`request_id\` equals the header \`X-Svc-Request-Id\`:
+Every error has the same JSON envelope. \`code\` identifies the problem and never changes its meaning; \`message\` is for people.
 
 \`\`\`json
 { "error": { "message": "…", "type": "…", "code": "…", "param": "…", "request_id": "…" } }
 \`\`\`
 
-\`param\` is present when one field caused the error. \`message\` is for people; programs use \`code\`, whose meaning never
-changes. In a stream that has begun the status stays 200, the envelope is the data of an event, and the stream ends.
+## Contents
 
-${table(["status", "code", "type", "meaning", "what to do"], rows)}
+${contents.join("\n")}
 
-\`provider_error\` carries the provider's own status and message. 401 carries \`WWW-Authenticate: Bearer\`; 402 carries
-\`x-should-retry: false\`; 429 and 503 carry \`Retry-After\`. Only the window of a key sends \`X-RateLimit-*\` on a 429.
+## Handle errors in a program
+
+Look up \`code\` on this page, or follow the header \`Link\` of the response, which names the section:
+
+\`\`\`sh
+curl -si http://127.0.0.1:8080/v1/models -H "Authorization: Bearer wrong" | grep -i ^link
+# link: </docs/guides/errors#invalid_api_key>; rel="help"
+\`\`\`
+
+- \`param\` is present when one field caused the error. \`request_id\` equals the header \`X-Svc-Request-Id\`.
+- In a stream that has begun the status stays 200, the envelope is the data of an event, and the stream ends.
+- \`provider_error\` carries the provider's own status and message, and \`upstream\` the [provider's own error](#errors-of-providers).
+- 401 carries \`WWW-Authenticate: Bearer\`, 402 carries \`x-should-retry: false\`, 429 and 503 carry \`Retry-After\`. Only the rate
+  limit of a key sends \`X-RateLimit-*\` on a 429.
+
+## Errors of providers
+
+\`error.upstream\` is the provider's own error, on every surface and in streams, where it concerns your request: context length,
+content policy, failed tool calls, invalid fields. With your workspace's [own key](guides/own-keys.md) it is also there for 401,
+402, 403 and 404 of the provider; failures of the platform's credentials are never shown.
+
+\`\`\`json
+{ "error": { "code": "provider_error", "message": "Failed to call a function.", "upstream": { "provider": "groq", "status": 400,
+  "type": "invalid_request_error", "code": "tool_use_failed", "param": null, "message": "Failed to call a function.",
+  "failed_generation": "<function=weather>{" } } }
+\`\`\`
+
+- \`type\`, \`code\` and \`param\` are null where the provider sent none. \`failed_generation\` is the output that it could not parse.
+- At most 2,000 characters of \`message\`, 8,000 of \`failed_generation\` and 200 of the others are sent, without credentials and
+  control characters. Nothing of it is logged.
+- The official clients have it as \`error.error.upstream\` (\`openai\`) and \`error.error.error.upstream\` (\`@anthropic-ai/sdk\`) of the
+  exception that they raise:
+
+\`\`\`js
+try {
+  await client.chat.completions.create(request);
+} catch (error) {
+  console.log(error.error?.upstream?.code);
+}
+\`\`\`
+
+On \`/v1/responses\` a response that fails after its start has the provider's code as \`response.error.code\` and the object as
+\`response.error.upstream\`. On \`/v1/messages\` the type of an overloaded provider stays \`overloaded_error\`.
+
+## All codes
+
+${table(["status", "code", "type"], rows)}
+
+${groups.map(errorGroup).join("\n\n")}
 `;
+}
+
+type ErrorGroup = {
+  readonly title: string;
+  readonly codes: readonly (readonly [code: string, entry: (typeof FAULTS)[keyof typeof FAULTS]])[];
+};
+
+function errorGroup({ title, codes }: ErrorGroup): string {
+  const sections = codes.map(
+    ([code, { status, type, says, next }]) => `### \`${code}\`
+
+Status ${status}, type \`${type}\`. ${says}
+
+**What to do:** ${next}`,
+  );
+  return `## ${title}\n\n${sections.join("\n\n")}`;
 }
 
 /** Columns of the parameter table, in the order of the specification. */
@@ -193,6 +280,15 @@ const CELLS: readonly (readonly [FieldSupport, string])[] = [
 /** Parameters that are lost when an endpoint is called through its other dialect. */
 const lostInResponses = PARAMETERS.filter((row) => CHAT_FIELDS[row] === "yes" && RESPONSES_FIELDS[row] === "400");
 
+function noOpTable([surface, fields]: readonly [string, readonly NoOpField[]]): string {
+  const rows = fields.map(({ path, values, formats, why }) => [
+    `\`${path}\`${values === undefined ? "" : `: ${values.map((value) => `\`${JSON.stringify(value)}\``).join(", ")}`}`,
+    formats?.join(", ") ?? "all but the caller's own",
+    why,
+  ]);
+  return `### ${surface}\n\n${table(["field", "formats", "why"], rows)}`;
+}
+
 function parametersPage(): string {
   const names = (row: Parameter) => {
     const others = [...ALIASES].flatMap(([alias, of]) => (of === row ? [`\`${alias}\``] : []));
@@ -205,7 +301,9 @@ function parametersPage(): string {
 # Parameters of chat completions
 
 How each field of \`POST /v1/chat/completions\` is handled depends on the wire format (dialect) of the endpoint that serves
-the request, not on its vendor. This page is generated from the tables that handle requests.
+the request, not on its vendor. A \`yes\` also needs the capability in the endpoint's catalogue entry: \`reasoning_effort\`,
+\`logprobs\`, \`tools\` or a JSON schema is refused where the entry denies it
+([required capabilities](guides/routing.md#required-capabilities)). This page is generated from the tables that handle requests.
 
 ${table(
   ["column", "the endpoint speaks"],
@@ -281,5 +379,14 @@ ${table(
 
 Media URLs (\`https://…\`) are forwarded to D1 and D2 endpoints, which fetch them; D3 and D4 accept media only inside the
 request, so URLs are refused there. The gateway itself fetches nothing.
+
+## Every other field
+
+No field is dropped silently, on any surface. A field is sent, translated, refused by name, or listed in the response header
+\`X-Svc-Omitted\` and in the request log. Members of earlier messages that the gateway does not know are forwarded where the
+endpoint speaks the caller's dialect, and listed elsewhere; unknown members of tools, tool choice and formats are refused by
+name there. The fields below are accepted and reach no provider in the named formats.
+
+${Object.entries(NO_OP_FIELDS).map(noOpTable).join("\n\n")}
 `;
 }

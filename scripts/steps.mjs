@@ -1,4 +1,4 @@
-/** Runs the steps of `npm run check` and `npm test` on the pinned Node one after the other and reports failures. */
+/** Runs the steps of `npm run check` and `npm test` on the pinned Node and reports failures. */
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { handOnSignals } from "./hand-on.mjs";
@@ -35,16 +35,37 @@ export function tests(args) {
 export async function runSteps(steps) {
   const failed = [];
   for (const step of steps) {
-    const startedAtMs = Date.now();
-    const { code, output } = await run(step);
-    const tookSeconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
-    if (code !== 0) {
-      process.stdout.write(output);
-      failed.push(step.name);
-    }
-    process.stdout.write(`${code === 0 ? "ok    " : "FAILED"}  ${step.name} (${tookSeconds} s)\n`);
+    const { isPassed, output } = await runStep(step);
+    if (isPassed) continue;
+    process.stdout.write(output);
+    failed.push(step.name);
   }
   return failed;
+}
+
+/** Runs `beside` while `main` runs, which leaves a processor idle at times. What failed beside it is printed last. */
+export async function runStepsBeside(main, beside) {
+  const outputs = [];
+  const failed = [];
+  const runBeside = async () => {
+    for (const step of beside) {
+      const { isPassed, output } = await runStep({ ...step, quiet: true });
+      if (isPassed) continue;
+      outputs.push(`\n${step.name}:\n${output}`);
+      failed.push(step.name);
+    }
+  };
+  const [failedMain] = await Promise.all([runSteps(main), runBeside()]);
+  process.stdout.write(outputs.join(""));
+  return [...failed, ...failedMain];
+}
+
+async function runStep(step) {
+  const startedAtMs = Date.now();
+  const { code, output } = await run(step);
+  const tookSeconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
+  process.stdout.write(`${code === 0 ? "ok    " : "FAILED"}  ${step.name} (${tookSeconds} s)\n`);
+  return { isPassed: code === 0, output };
 }
 
 /** Disables update notices and telemetry of the tools. */

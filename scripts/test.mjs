@@ -9,7 +9,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fastTests } from "./fast-tests.mjs";
 import { setUp } from "./setup.mjs";
-import { CHECKS, close, runSteps, tests } from "./steps.mjs";
+import { CHECKS, close, runSteps, runStepsBeside, tests } from "./steps.mjs";
 
 /** Programs that tests run, with the Debian packages that provide them in order of preference. */
 const PROGRAMS = [
@@ -22,6 +22,7 @@ const PROGRAMS = [
   { isThere: () => isOnPath("haproxy"), debianPackages: ["haproxy"] },
   { isThere: () => isOnPath("promtool"), debianPackages: ["prometheus"] },
   { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
+  { isThere: () => isOnPath("firefox-esr"), debianPackages: ["firefox-esr"] },
 ];
 
 const FLAGS = ["--fast", "--no-install"];
@@ -36,11 +37,11 @@ if (!process.env.RECORDINGS_DIR)
     "Tests replay the samples in tests/samples. RECORDINGS_DIR names a folder of recorded traffic.\n",
   );
 await import("./prepare.mjs");
-close("Tests", await runSteps(steps()));
+close("Tests", await runAll());
 
-function steps() {
-  if (isFast) return [tests([...fastTests(), "--reporter=dot", ...only])];
-  return only.length > 0 ? [tests(only)] : [...CHECKS, tests([])];
+function runAll() {
+  if (isFast) return runSteps([tests([...fastTests(), "--reporter=dot", ...only])]);
+  return only.length > 0 ? runSteps([tests(only)]) : runStepsBeside([tests([])], CHECKS);
 }
 
 /** Installs npm and Debian packages at the same time: both mostly wait for the network. */
