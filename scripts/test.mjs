@@ -20,6 +20,7 @@ const PROGRAMS = [
     debianPackages: ["redis-server", "valkey-server"],
   },
   { isThere: () => isOnPath("haproxy"), debianPackages: ["haproxy"] },
+  { isThere: () => isOnPath("nginx"), debianPackages: ["nginx"] },
   { isThere: () => isOnPath("promtool"), debianPackages: ["prometheus"] },
   { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
   { isThere: () => isOnPath("firefox-esr"), debianPackages: ["firefox-esr"] },

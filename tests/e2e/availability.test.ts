@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)("what can be called", () => {
       .waitFor();
     const { stdout } = await portal.gateway.cli("doctor");
     expect(stdout).toMatch(/^warnings +[1-9]/m);
-    expect(stdout).toMatch(/^providers +warning +connected: sandbox/m);
+    expect(stdout).toMatch(/^providers +warning +only simulated providers are connected \(sandbox/m);
   });
 
   test("PORTAL-05 the operator adds funds in the wallet itself; members read whom to ask", async () => {

@@ -5,6 +5,13 @@ import type { BidiConnection } from "./bidi.ts";
 /** `role` and `name` as assistive technology reads them; `css` where neither says enough. */
 export type ElementQuery = { readonly role: string; readonly name?: string | RegExp } | { readonly css: string };
 
+/** The element was replaced between being found and being pressed; nothing was pressed, so it is looked up again. */
+function lostElement(error: unknown): string {
+  const reason = String(error);
+  if (/move target out of bounds|no such element|no such node|stale element/.test(reason)) return reason;
+  throw error;
+}
+
 type Element = { readonly sharedId: string };
 
 const WAIT = { timeout: 20_000 };
@@ -12,9 +19,16 @@ const ENTER = "\uE007";
 
 /** Firefox finds exact names only; a pattern is compared with the label or text. */
 const NAME = "(element) => element.ariaLabel ?? element.labels?.[0]?.innerText ?? element.innerText.trim()";
-const IS_USABLE = `(element) => {
-  element.scrollIntoView({ block: "center", inline: "nearest" });
-  return element.checkVisibility({ visibilityProperty: true }) && !element.matches(':disabled, [aria-disabled="true"]');
+/** Scrolling to an element in sight would move an open popup away; a popup that is still being placed moves by itself. */
+const IS_USABLE = `async (element) => {
+  const box = () => element.getBoundingClientRect();
+  const first = box();
+  if (first.top < 0 || first.bottom > innerHeight) element.scrollIntoView({ block: "center", inline: "nearest" });
+  const { x, y } = box();
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  const isStill = box().x === x && box().y === y;
+  const isVisible = element.checkVisibility({ visibilityProperty: true });
+  return isStill && isVisible && !element.matches(':disabled, [aria-disabled="true"]');
 }`;
 
 /** A page of Firefox. Actions wait for their element; input goes through the browser as from a person's devices. */
@@ -75,7 +89,11 @@ export class FirefoxPage {
   }
 
   async click(wanted: ElementQuery): Promise<void> {
-    const element = await this.find(wanted);
+    const press = async () => this.#press(await this.find(wanted));
+    await expect.poll(() => press().catch(lostElement), WAIT).toBeUndefined();
+  }
+
+  async #press(element: Element): Promise<void> {
     const origin = { type: "element", element };
     const actions = [
       { type: "pointerMove", x: 0, y: 0, origin },
@@ -136,7 +154,7 @@ export class FirefoxPage {
       functionDeclaration,
       arguments: [element],
       target: { context: this.#context },
-      awaitPromise: false,
+      awaitPromise: true,
     });
     if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text);
     return result.value;
