@@ -48,6 +48,8 @@ const ABSENT = ["pg-native", "bufferutil", "utf-8-validate"];
 const OLD_KEPT = 5;
 const OLD_KEPT_MS = 24 * 60 * 60_000;
 const PRIME_MS_MAX = 30_000;
+/** Second argument of the child process that writes the bundle of the release package. */
+const RELEASE = "release";
 
 /** The entry point and compile cache to use: those of the bundle, or of the sources when bundling is not possible. */
 export async function program() {
@@ -121,6 +123,12 @@ async function make(folder) {
   process.stderr.write(`Bundled the gateway in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
+/** Writes the bundle of the release package, which keeps its data in the working directory. */
+export async function writeReleaseBundle(folder) {
+  const { code, output } = await runKept(pinnedNode(), [SELF, folder, RELEASE]);
+  if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be bundled: see above.`);
+}
+
 /** Fills the compile cache so that the first start is fast; a failure is harmless. */
 function prime(folder) {
   const main = pathToFileURL(path.join(folder, "main.js")).href;
@@ -163,13 +171,14 @@ function remove(folder) {
 }
 
 /** Keeps names and line breaks for stack traces; drops comments, because V8 keeps module text in memory. */
-async function write(folder) {
+async function write(folder, define = {}) {
   const { rolldown } = await import("rolldown");
   const built = await rolldown({
     input: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, path.join(SOURCES, file)])),
     platform: "node",
     external: [/^node:/, ...ABSENT],
     resolve: { alias: { "jsonc-parser": JSONC_PARSER } },
+    transform: { define },
     plugins: [{ name: "threads", transform: renameThreads }],
   });
   await built.write({ dir: folder, format: "esm", comments: false, chunkFileNames: "[name]-[hash].js" });
@@ -209,9 +218,10 @@ function renameThreads(code, id) {
 }
 
 if (process.argv[1] === SELF) {
-  const made = process.argv[2];
+  const [, , made, kind] = process.argv;
+  const define = kind === RELEASE ? { IS_RELEASE_PACKAGE: "true" } : {};
   // Not awaited: modules it imports would wait for this module to finish.
-  (made === undefined ? bundle() : write(made)).catch((error) => {
+  (made === undefined ? bundle() : write(made, define)).catch((error) => {
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   });

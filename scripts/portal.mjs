@@ -22,6 +22,8 @@ import { pinnedNode, ROOT, runKept, withLock } from "./setup.mjs";
 const FOLDER = path.join(ROOT, "portal");
 const DIST = path.join(FOLDER, "dist");
 const STAMP = path.join(DIST, "stamp");
+/** The files of the last build, without those of earlier ones. */
+const FILES = path.join(DIST, "files.json");
 /** Files of earlier builds are retained this long, because open pages and running gateways may still load them. */
 const OLD_KEPT_MS = 24 * 60 * 60_000;
 /** Files whose name changes with their content: the search index and pictures of the guides, the API reference's script. */
@@ -36,7 +38,12 @@ export async function buildPortal() {
 
 function isFresh() {
   const wanted = stampOf();
-  return wanted === undefined || readIfThere(STAMP) === wanted;
+  return wanted === undefined || (readIfThere(STAMP) === wanted && existsSync(FILES));
+}
+
+/** The files of the current build, relative to portal/dist. */
+export function portalFiles() {
+  return JSON.parse(readFileSync(FILES, "utf8"));
 }
 
 /** Everything the build reads, except the API contract: the portal imports only types from it, which are erased. */
@@ -94,7 +101,10 @@ async function build() {
       "warn",
     ]);
     if (code !== 0) throw new Error(`${output.trimEnd()}\nThe portal could not be built: the lines above say why.`);
+    cpSync(path.join(FOLDER, "vendor"), path.join(made, "vendor"), { recursive: true });
+    const files = filesOf(made).map((file) => path.relative(made, file));
     replace(made);
+    writeFileSync(FILES, JSON.stringify(files));
     writeFileSync(STAMP, stamp);
   } finally {
     rmSync(made, { recursive: true, force: true });
@@ -115,7 +125,6 @@ function replace(made) {
     else if (statSync(file).mtimeMs < oldestKeptMs) rmSync(file, { force: true });
   }
   replaceFiles(path.join(made, "docs"), path.join(DIST, "docs"));
-  cpSync(path.join(FOLDER, "vendor"), path.join(made, "vendor"), { recursive: true });
   replaceFiles(path.join(made, "vendor"), path.join(DIST, "vendor"));
   renameSync(path.join(made, "index.html"), path.join(DIST, "index.html"));
 }

@@ -5,8 +5,7 @@ import { setUp } from "./setup.mjs";
 
 try {
   await setUp("develop");
-  await buildPortal();
-  await bundle();
+  await Promise.all([buildPortal(), bundle()]);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   process.exit(1);

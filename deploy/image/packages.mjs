@@ -3,16 +3,19 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { isTool, whereIs } from "../../scripts/sbom.mjs";
 
-/** `from "x"`, `import("x")`, `import "x"`, `resolve("x")`: the package, without a path inside it. */
-const NAMED = /\b(?:from|import|resolve)\b\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g;
+/** `from "x"`, `import("x")`, `import "x"`, `resolve("x")`, `url("x")`: the package, without a path inside it. */
+const NAMED = /\b(?:from|import|resolve|url)\b\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g;
 /** Files that are only useful for development or debugging. */
 const NOT_RUN = /\.(?:map|d\.[mc]?ts)$/;
 
-/** Paths in the lock file. */
-export function packagesThatRun(root) {
+/** Paths in the lock file of the packages that these folders import, and of what those need. */
+export function packagesThatRun(root, folders = ["src"]) {
   const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8"));
   const kept = new Set();
-  const open = [...namedIn(path.join(root, "src")), ...Object.keys(packages[""].optionalDependencies)]
+  const open = [
+    ...folders.flatMap((folder) => namedIn(path.join(root, folder))),
+    ...Object.keys(packages[""].optionalDependencies),
+  ]
     .map((name) => `node_modules/${name}`)
     .filter((where) => packages[where] !== undefined);
   for (const where of open) {
@@ -24,11 +27,9 @@ export function packagesThatRun(root) {
 }
 
 function namedIn(folder) {
-  const files = readdirSync(folder, { recursive: true }).filter((name) => /(?<!\.test|\.d)\.ts$/.test(name));
-  return new Set(
-    files.flatMap((name) =>
-      [...readFileSync(path.join(folder, name), "utf8").matchAll(NAMED)].map(([, found]) => found),
-    ),
+  const files = readdirSync(folder, { recursive: true }).filter((name) => /(?<!\.test|\.d)\.(?:tsx?|css)$/.test(name));
+  return files.flatMap((name) =>
+    [...readFileSync(path.join(folder, name), "utf8").matchAll(NAMED)].map(([, found]) => found),
   );
 }
 

@@ -84,7 +84,8 @@ async function writeGuides(root: string, folder: string, scripts: BuiltAssets): 
     );
   }
   for (const [name, bytes] of pictures) files.set(`assets/${name}`, bytes);
-  for (const [name, content] of files) await writeCompressed(path.join(folder, name), content);
+  // At once: the thread pool compresses on every core.
+  await Promise.all([...files].map(([name, content]) => writeCompressed(path.join(folder, name), content)));
 }
 
 async function renderGuide(set: GuideSet, root: string, guide: Guide, pictures: Map<string, Buffer>) {

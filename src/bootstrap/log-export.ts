@@ -20,7 +20,8 @@ import type { IdGenerator } from "../kit/id-generator.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
-import { type Config, PROJECT_ROOT } from "../settings/config.ts";
+import type { Config } from "../settings/config.ts";
+import { DATA_ROOT } from "../settings/project-paths.ts";
 import { otlpClient, otlpSource } from "./telemetry.ts";
 
 const WEBHOOK_TIMEOUT_MS = 10_000;
@@ -134,7 +135,7 @@ function exportTargets(
 function requestLogFiles(config: Config, ids: IdGenerator): RequestLogFiles | undefined {
   if (config.GATEWAY_LOG_EXPORT_DIR === null) return undefined;
   return new RequestLogFiles({
-    folder: path.resolve(PROJECT_ROOT, config.GATEWAY_LOG_EXPORT_DIR),
+    folder: path.resolve(DATA_ROOT, config.GATEWAY_LOG_EXPORT_DIR),
     writer: ids.next("").slice(-WRITER_CHARS),
     fileMaxBytes: config.GATEWAY_LOG_EXPORT_FILE_MAX_BYTES,
     fileMaxAgeMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILE_MAX_AGE) ?? 0,

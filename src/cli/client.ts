@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
+import { DATA_ROOT } from "../settings/project-paths.ts";
 import { CliError } from "./command.ts";
 import { readSession } from "./kept-sessions.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 const TIMEOUT_MS = 120_000;
-const PROJECT_ROOT = path.resolve(import.meta.dirname, "../..");
 
 /** A running gateway, as the command line talks to it. */
 export type Client = {
@@ -82,7 +82,7 @@ function unreachable(base: string, error: unknown): CliError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const why = cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : cause.name) : "";
   return new CliError(
-    `Cannot reach the gateway at ${base}${why === "" ? "" : ` (${why})`}. Start it with \`npm start\`, or set GATEWAY_URL to its URL.`,
+    `Cannot reach the gateway at ${base}${why === "" ? "" : ` (${why})`}. Start it with \`gateway serve\`, or set GATEWAY_URL to its URL.`,
   );
 }
 
@@ -121,7 +121,7 @@ export function baseUrl(env: Env): string {
 }
 
 export function dataDirOf(env: Env): string {
-  return path.resolve(PROJECT_ROOT, settingOf(env, "DATA_DIR") ?? "data");
+  return path.resolve(DATA_ROOT, settingOf(env, "DATA_DIR") ?? "data");
 }
 
 /** The operator's token as it was set, the session of who signed in here, or the token in the data folder. */
@@ -132,6 +132,6 @@ function tokenOf(env: Env): string {
   const kept = readText(file);
   if (kept !== undefined && kept !== "") return kept;
   throw new CliError(
-    `There is no operator token in ${file}. Sign in with \`gateway login\`, start the gateway once with \`npm start\`, or set GATEWAY_ADMIN_TOKEN.`,
+    `There is no operator token in ${file}. Sign in with \`gateway login\`, start the gateway once with \`gateway serve\`, or set GATEWAY_ADMIN_TOKEN.`,
   );
 }

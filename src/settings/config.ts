@@ -1,5 +1,4 @@
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
@@ -7,6 +6,7 @@ import { isCidr } from "../kit/cidr.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import { NODE_SETTINGS } from "./nodes.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
+import { DATA_ROOT } from "./project-paths.ts";
 import { type ProviderEnvironment, readProviders } from "./providers.ts";
 import {
   type ConfiguredSetting,
@@ -41,7 +41,7 @@ export const SILENCE_MS_DEFAULT = 120_000;
 /** A shorter operator token causes a warning, not an error: existing deployments may use one. */
 const ADMIN_TOKEN_CHARS_MIN = 32;
 
-export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+export { PROJECT_ROOT } from "./project-paths.ts";
 
 /** Every setting with its schema, default and description; docs/settings.md is generated from it. */
 export const SETTINGS = {
@@ -49,8 +49,8 @@ export const SETTINGS = {
   PORT: setting(integer(0, 65535), 8080, "Port the gateway listens on; 0 picks a free one."),
   DATA_DIR: setting(
     z.string().min(1),
-    path.join(PROJECT_ROOT, "data"),
-    "Folder for the embedded store, the journal and generated secrets. A relative path is resolved from the project root.",
+    path.join(DATA_ROOT, "data"),
+    "Folder for the embedded store, the journal and generated secrets. A relative path is resolved from the project root; with the release package, from the working directory.",
   ),
   GATEWAY_WORKERS: setting(
     workerCount,
@@ -440,7 +440,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     );
   return Object.freeze({
     ...settings,
-    DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
+    DATA_DIR: path.resolve(DATA_ROOT, settings.DATA_DIR),
     sandbox: (settings.GATEWAY_SANDBOX ?? (settings.DATABASE_URL === null ? "on" : "off")) === "on",
     providers,
     configured: configuredSettings(env, SETTINGS),

@@ -120,7 +120,7 @@ export const TELEMETRY_SETTINGS = {
   GATEWAY_LOG_EXPORT_DIR: setting(
     z.string().min(1).nullable(),
     null,
-    "Folder for the request log as JSON lines. A relative path is resolved from the project root.",
+    "Folder for the request log as JSON lines. A relative path is resolved like that of DATA_DIR.",
   ),
   GATEWAY_LOG_EXPORT_FILE_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),

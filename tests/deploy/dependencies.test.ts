@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -77,6 +77,14 @@ describe("dependency policy", () => {
       .map(([where]) => where.slice("node_modules/".length));
     const tools = Object.keys(manifest.devDependencies).filter((name) => installed.includes(name));
     expect(tools.sort()).toEqual(["@types/node", "@types/react", "typescript", "vitest"]);
+  });
+
+  test("OPS-20 the packages of `npm start` take at most 450 MB", () => {
+    const installed = packages.filter(([where, { dev }]) => dev !== true && !where.includes("/node_modules/"));
+    const folders = installed.map(([where]) => path.join(PROJECT_ROOT, where)).filter(existsSync);
+    const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }));
+    const sizes = files.map((file) => (file.isFile() ? statSync(path.join(file.parentPath, file.name)).size : 0));
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(450_000_000);
   });
 
   test("each runtime package has its reason on the page, and no other is listed", () => {
