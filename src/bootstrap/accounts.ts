@@ -49,14 +49,7 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
     hasher: passwordHasher(),
-    loginThrottle: new LoginThrottle(
-      {
-        perAddress: config.GATEWAY_SIGN_IN_ADDRESS_TRIES,
-        perAccount: config.GATEWAY_SIGN_IN_ACCOUNT_TRIES,
-        windowMs: parseDurationMs(config.GATEWAY_SIGN_IN_WINDOW) ?? 0,
-      },
-      systemClock,
-    ),
+    ...attemptLimits(config),
     secret: lazyStoredSecret(SESSION_SECRET, store.meta, vault),
     publicUrl: config.GATEWAY_PUBLIC_URL,
     signUp: config.GATEWAY_SIGNUP,
@@ -64,6 +57,20 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
     mail: accountMailer(config, ids, log),
     warn: (detail, message) => log.warn(detail, message),
   });
+}
+
+function attemptLimits(config: Config) {
+  const { GATEWAY_SIGN_IN_ACCOUNT_TRIES: perAccount, GATEWAY_SIGN_IN_ADDRESS_TRIES: perAddress } = config;
+  const windowMs = parseDurationMs(config.GATEWAY_SIGN_IN_WINDOW) ?? 0;
+  return {
+    loginThrottle: new LoginThrottle({ perAddress, perAccount, windowMs }, systemClock),
+    knownDeviceMs: parseDurationMs(config.GATEWAY_SIGN_IN_KNOWN_DEVICE) ?? 0,
+    failedSignInNoticePolicy: {
+      failures: perAccount,
+      windowMs,
+      everyMs: parseDurationMs(config.GATEWAY_SIGN_IN_NOTICE_EVERY) ?? 0,
+    },
+  };
 }
 
 /** Created once, the same on all instances and stored encrypted; a rotation of the master key does not change it. */

@@ -54,8 +54,9 @@ async function identifyCaller(callers: CatalogueCallers, exchange: Exchange): Pr
     return { workspace, policy: policyOfKey(workspace.policy, key) };
   }
   if (named === null) return undefined;
-  const { headers, receivedAtMs } = exchange;
-  const actor = await authenticateManager({ headers, method: "GET" }, callers.managerAuth, receivedAtMs);
+  const { headers, clientAddress, receivedAtMs } = exchange;
+  const request = { headers, method: "GET", clientAddress };
+  const actor = await authenticateManager(request, callers.managerAuth, receivedAtMs);
   const workspace = callers.directory.workspace(named);
   const isAllowed =
     workspace !== undefined && (isOperatorActor(actor) || membershipOf(callers, actor, workspace.id) !== undefined);

@@ -18,10 +18,11 @@ import { createIdGenerator } from "../kit/id-generator.ts";
 import { randomToken } from "../kit/secret.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";
+import { operatorTokenProblem } from "../settings/operator-token.ts";
 import { openCoordination } from "./coordination.ts";
 import { component, type GatewayComponentSet, type GatewayInput, type ReadCatalogue } from "./gateway-components.ts";
 import type { Readiness } from "./handlers.ts";
-import { createEdge, listen } from "./listener.ts";
+import { createEdge, createOperatorTokenVerifier, listen } from "./listener.ts";
 
 type FoundationName =
   | "rates"
@@ -82,17 +83,10 @@ export function foundationComponents({
     listener: component(
       ["ids", "directory", "state", "coordination", "secrets", "log", "metrics"],
       async ({ ids, directory, state, coordination: { fleet }, secrets: { adminToken }, log, metrics }) => {
-        const edge = createEdge(config, {
-          clock: systemClock,
-          ids,
-          directory,
-          state,
-          fleet,
-          adminToken,
-          log,
-          metrics,
-        });
-        return { edge, origin: worker?.origin ?? (await listen(edge, config)) };
+        const operatorTokens = createOperatorTokenVerifier(config, { adminToken, clock: systemClock, log, metrics });
+        const shared = { clock: systemClock, ids, directory, state, fleet, operatorTokens, log, metrics };
+        const edge = createEdge(config, shared);
+        return { edge, operatorTokens, origin: worker?.origin ?? (await listen(edge, config)) };
       },
       {
         drain: ({ edge }, { idleConnections }) => edge.listener.drain(config.GATEWAY_DRAIN_TIMEOUT_MS, idleConnections),
@@ -133,9 +127,13 @@ async function openSecrets(config: Config): Promise<{ adminToken: string; instan
   if (problem !== undefined)
     throw new ConfigError([`DATA_DIR: ${config.DATA_DIR} cannot be used (${problem}); set it to a writable folder`]);
   const createToken = () => randomToken(ADMIN_TOKEN_BYTES);
+  const adminToken = await loadOrCreateSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, createToken);
+  // An operator can have replaced the file; a configured token was checked with the settings.
+  const tokenProblem = operatorTokenProblem(adminToken, path.join(config.DATA_DIR, "admin-token"), config);
+  if (tokenProblem !== undefined) throw new ConfigError([tokenProblem]);
   const createInstanceId = () => `ins_${randomToken(INSTANCE_ID_BYTES)}`;
   return {
-    adminToken: await loadOrCreateSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, createToken),
+    adminToken,
     // Not secret, but created the same way: processes that start at the same time get the same id.
     instanceId: await loadOrCreateSecret(config.DATA_DIR, "instance-id", null, createInstanceId),
   };

@@ -18,6 +18,7 @@ import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
+import type { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { EndpointStateSync } from "../io/fleet/endpoint-state-sync.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
@@ -87,7 +88,11 @@ export type GatewayComponents = {
   readonly placement: ProcessPlacement;
   readonly coordination: Coordination;
   readonly state: SharedState;
-  readonly listener: { readonly edge: EdgeServer; readonly origin: string };
+  readonly listener: {
+    readonly edge: EdgeServer;
+    readonly operatorTokens: OperatorTokenVerifier;
+    readonly origin: string;
+  };
   readonly sandbox: Sandbox | undefined;
 
   readonly storage: Storage;

@@ -29,8 +29,8 @@ import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
 import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
-import { isOperator } from "../edge/authenticate-manager.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
+import type { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
@@ -55,11 +55,11 @@ type OperationsBootstrapDeps = {
   readonly readiness: Readonly<Readiness>;
   readonly metrics: Metrics;
   readonly worker: WorkerContext | undefined;
-  readonly adminToken: string;
+  readonly operatorTokens: OperatorTokenVerifier;
 };
 
 /** Health, readiness and metrics. */
-export function probeHandlers({ edge, readiness, metrics, worker, adminToken }: OperationsBootstrapDeps) {
+export function probeHandlers({ edge, readiness, metrics, worker, operatorTokens }: OperationsBootstrapDeps) {
   return operationsHandlers({
     unready: async () =>
       edge.listener.isDraining ? "it is draining" : readiness.isReady ? undefined : "it is starting",
@@ -67,7 +67,11 @@ export function probeHandlers({ edge, readiness, metrics, worker, adminToken }: 
       const own = await metrics.render();
       return worker === undefined ? own : { ...own, body: await worker.allMetrics() };
     },
-    isOperator: (authorization) => isOperator(authorization, adminToken),
+    isOperator({ headers: { authorization }, clientAddress }) {
+      const isRight = operatorTokens.verify(authorization, clientAddress);
+      if (!isRight && authorization !== undefined) operatorTokens.reject(clientAddress);
+      return isRight;
+    },
   });
 }
 

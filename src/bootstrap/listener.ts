@@ -3,6 +3,7 @@ import { ROUTES } from "../contract/routes.ts";
 import { SURFACES, type Surface } from "../domain/record/record.ts";
 import type { EdgeDeps, KnownSecrets } from "../edge/edge-deps.ts";
 import { EdgeServer } from "../edge/edge-server.ts";
+import { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import { AddressRateLimiter } from "../edge/request-router.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
@@ -10,6 +11,7 @@ import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { addressList } from "../kit/cidr.ts";
 import { RateLimiter } from "../kit/rate-limiter.ts";
+import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
 import { REQUEST_READ_TIMEOUT_MS } from "./overload-protection.ts";
 import { explainListenFailure } from "./start-failure.ts";
@@ -17,7 +19,7 @@ import { explainListenFailure } from "./start-failure.ts";
 const REQUEST_TIMEOUTS = { headersMs: 15_000, requestMs: REQUEST_READ_TIMEOUT_MS, checkEveryMs: 5_000 };
 
 type EdgeBootstrapDeps = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> & {
-  readonly adminToken: string;
+  readonly operatorTokens: OperatorTokenVerifier;
   readonly log: Logger;
   readonly metrics: Metrics;
 };
@@ -37,8 +39,26 @@ export function enabledSurfaces(config: Config): readonly Surface[] {
   return SURFACES.filter((surface) => !disabled.has(surface));
 }
 
+type OperatorTokenDeps = Pick<EdgeBootstrapDeps, "clock" | "log" | "metrics"> & { readonly adminToken: string };
+
+export function createOperatorTokenVerifier(
+  config: Config,
+  { adminToken, clock, log, metrics }: OperatorTokenDeps,
+): OperatorTokenVerifier {
+  const windowMs = parseDurationMs(config.GATEWAY_ADMIN_TOKEN_WINDOW) ?? 0;
+  return new OperatorTokenVerifier(
+    { adminToken, tries: config.GATEWAY_ADMIN_TOKEN_TRIES, windowMs },
+    clock,
+    (rejection) => {
+      metrics.recordTokenRejection(rejection.is);
+      if (rejection.is === "throttled" && rejection.isNew)
+        log.warn({ address: rejection.address }, "operator-token: address throttled after wrong tokens");
+    },
+  );
+}
+
 export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer {
-  const { clock, ids, directory, state, fleet, adminToken, log, metrics } = deps;
+  const { clock, ids, directory, state, fleet, operatorTokens, log, metrics } = deps;
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new EdgeServer({
     clock,
@@ -48,7 +68,7 @@ export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer 
     fleet,
     routes: ROUTES,
     managerAuth: {
-      adminToken,
+      operatorTokens,
       tokens: directory.tokens,
       publicUrl: config.GATEWAY_PUBLIC_URL,
     },

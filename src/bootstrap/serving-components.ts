@@ -337,12 +337,11 @@ function trafficComponents(input: GatewayInput) {
 /** From here on requests are served instead of answered with 503. */
 function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps): void {
   const { listener, gateway, responses, providers, uploads, storage, journal, manage, accounts } = deps;
-  const { readiness, metrics, secrets, nodes, directory, coordination } = deps;
-  const { adminToken } = secrets;
-  const { edge, origin } = listener;
+  const { readiness, metrics, nodes, directory, coordination } = deps;
+  const { edge, origin, operatorTokens } = listener;
   const waitForIngest = journal.ingestBarrier.soon;
   const { personOf } = accounts;
-  const managerAuth = { adminToken, tokens: directory.tokens, publicUrl: config.GATEWAY_PUBLIC_URL, personOf };
+  const managerAuth = { operatorTokens, tokens: directory.tokens, publicUrl: config.GATEWAY_PUBLIC_URL, personOf };
   const callers = { directory, fleet: coordination.fleet, managerAuth };
   edge.open({
     nodes,
@@ -355,7 +354,7 @@ function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps
       ...managementHandlers(manage, accounts),
       ...generatedDocumentHandlers({ version, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
       ...publicStatusHandlers(deps.status?.report),
-      ...probeHandlers({ edge, readiness, metrics, worker, adminToken }),
+      ...probeHandlers({ edge, readiness, metrics, worker, operatorTokens }),
     }),
   });
 }

@@ -7,8 +7,7 @@ import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { RateLimiter } from "../kit/rate-limiter.ts";
-import { secretsEqual, sha256Hex } from "../kit/secret.ts";
-import { presentedToken } from "./authenticate.ts";
+import { sha256Hex } from "../kit/secret.ts";
 import type { ManagerAuth } from "./edge-deps.ts";
 import { changedRightsFault, managerRateLimitFault } from "./edge-faults.ts";
 
@@ -29,14 +28,8 @@ export class ManagerAuthenticator {
     this.#clock = clock;
   }
 
-  async authenticateWithinLimit({
-    request,
-    receivedAtMs,
-  }: {
-    readonly request: InboundHttpRequest;
-    readonly receivedAtMs: number;
-  }): Promise<Actor> {
-    const actor = await authenticateManager(request, this.#auth, receivedAtMs);
+  async authenticateWithinLimit(exchange: ReceivedRequest): Promise<Actor> {
+    const actor = await authenticateManager(credentialsOf(exchange), this.#auth, exchange.receivedAtMs);
     this.#limit(actor);
     return actor;
   }
@@ -49,39 +42,47 @@ export class ManagerAuthenticator {
   }
 
   /** A slow upload can outlive the session, the token or the operator role that it started with. */
-  async reauthenticate({ request }: { readonly request: InboundHttpRequest }, before: Actor): Promise<void> {
-    const now = await authenticateManager(request, this.#auth, this.#clock.nowMs());
+  async reauthenticate(exchange: ReceivedRequest, before: Actor): Promise<void> {
+    const now = await authenticateManager(credentialsOf(exchange), this.#auth, this.#clock.nowMs());
     if (isOperatorActor(now) !== isOperatorActor(before)) throw changedRightsFault();
   }
 }
 
+type ReceivedRequest = {
+  readonly request: InboundHttpRequest;
+  readonly clientAddress: string;
+  readonly receivedAtMs: number;
+};
+
+type PresentedCredentials = Pick<InboundHttpRequest, "headers" | "method"> & { readonly clientAddress: string };
+
+const credentialsOf = ({ request: { headers, method }, clientAddress }: ReceivedRequest): PresentedCredentials => ({
+  headers,
+  method,
+  clientAddress,
+});
+
 /** Accepts the operator token or a management token in `Authorization`, else a person's session. */
 export async function authenticateManager(
-  request: Pick<InboundHttpRequest, "headers" | "method">,
+  request: PresentedCredentials,
   auth: ManagerAuth,
   nowMs: number,
 ): Promise<Actor> {
-  const { headers } = request;
+  const { headers, clientAddress } = request;
   const { authorization } = headers;
-  if (isOperator(authorization, auth.adminToken)) return { is: "operator" };
+  if (auth.operatorTokens.verify(authorization, clientAddress)) return { is: "operator" };
   if (authorization === undefined && headers.cookie === undefined) throw missingCredentialsFault();
   const bearer = parseBearerToken(authorization);
   if (bearer?.startsWith(TOKEN_PREFIX) === true) {
     const token = auth.tokens.findValid(sha256Hex(bearer), nowMs);
-    if (token === undefined) throw invalidTokenFault();
+    if (token === undefined) throw rejectToken(auth, clientAddress);
     return { is: "token", token };
   }
   const person = await auth.personOf(headers);
-  if (person === undefined) throw authorization === undefined ? signedOutFault() : invalidTokenFault();
+  if (person === undefined) throw authorization === undefined ? signedOutFault() : rejectToken(auth, clientAddress);
   if (person.via === "cookie" && !SAFE_METHODS.includes(request.method) && !isOwnOrigin(headers, auth.publicUrl))
     throw crossSiteFault();
   return { is: "person", person };
-}
-
-/** True when an `Authorization` header carries the operator's token. */
-export function isOperator(authorization: string | undefined, adminToken: string): boolean {
-  const token = authorization === undefined ? "" : presentedToken({ authorization });
-  return token !== "" && secretsEqual(token, adminToken);
 }
 
 /** CSRF check: browsers attach the cookie to requests of any page, so changes must come from the portal's origin. */
@@ -99,7 +100,8 @@ function missingCredentialsFault(): Fault {
   });
 }
 
-function invalidTokenFault(): Fault {
+function rejectToken({ operatorTokens }: ManagerAuth, clientAddress: string): Fault {
+  operatorTokens.reject(clientAddress);
   return fault("invalid_admin_token", {
     message:
       "The token is not the operator token, a valid management token or a session. The operator token is in DATA_DIR/admin-token, or in GATEWAY_ADMIN_TOKEN.",

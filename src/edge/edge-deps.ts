@@ -30,9 +30,17 @@ export type KeyAuthenticatorDeps = {
 /** Counts a request; returns the seconds to wait when its address is over the limit. */
 export type AddressLimit = { consume(address: string): number | undefined };
 
+/** Both throw when the address has no attempts left. */
+type OperatorTokens = {
+  /** True when an `Authorization` header carries the operator's token. */
+  verify(authorization: string | undefined, address: string): boolean;
+  /** Counts a token that is neither the operator's nor another valid one. */
+  reject(address: string): void;
+};
+
 /** How callers of the management API are authenticated. */
 export type ManagerAuth = {
-  readonly adminToken: string;
+  readonly operatorTokens: OperatorTokens;
   readonly tokens: Pick<TokenRegistry, "findValid">;
   /** Origin of the portal; null: loopback only. */
   readonly publicUrl: string | null;

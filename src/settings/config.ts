@@ -3,8 +3,8 @@ import { z } from "zod";
 import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
 import { isCidr } from "../kit/cidr.ts";
-import { pluralize } from "../kit/pluralize.ts";
 import { NODE_SETTINGS } from "./nodes.ts";
+import { OPERATOR_TOKEN_SETTINGS, operatorTokenProblem, operatorTokenWarning } from "./operator-token.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
 import { DATA_ROOT } from "./project-paths.ts";
 import { type ProviderEnvironment, readProviders } from "./providers.ts";
@@ -14,9 +14,7 @@ import {
   csv,
   duration,
   durationOrNever,
-  HEADER_SAFE_HINT,
   integer,
-  isHeaderSafe,
   isMasterKey,
   LOG_LEVELS,
   logRetention,
@@ -37,9 +35,6 @@ import { checkTelemetrySettings, TELEMETRY_SETTINGS } from "./telemetry.ts";
 
 /** Default timeout of a provider that sends nothing. */
 export const SILENCE_MS_DEFAULT = 120_000;
-
-/** A shorter operator token causes a warning, not an error: existing deployments may use one. */
-const ADMIN_TOKEN_CHARS_MIN = 32;
 
 export { PROJECT_ROOT } from "./project-paths.ts";
 
@@ -75,12 +70,7 @@ export const SETTINGS = {
     "on",
     "The public status page at /status and /v1/public/status: availability and latency of provider endpoints. off: both respond with not_found.",
   ),
-  GATEWAY_ADMIN_TOKEN: {
-    ...secretSetting(
-      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters. A shorter one causes a warning at every start and in \`gateway doctor\`. Default: generated at the first start and stored in DATA_DIR/admin-token.`,
-    ),
-    schema: z.string().refine(isHeaderSafe, HEADER_SAFE_HINT).nullable(),
-  },
+  ...OPERATOR_TOKEN_SETTINGS,
   GATEWAY_MASTER_KEY: {
     ...secretSetting(
       "Master key for secrets at rest, 32 bytes in base64 or hex. Default: generated at the first start and stored in DATA_DIR/master-key.",
@@ -433,11 +423,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const settings = values as SettingValues;
-  const tokenChars = settings.GATEWAY_ADMIN_TOKEN?.length ?? ADMIN_TOKEN_CHARS_MIN;
-  if (tokenChars < ADMIN_TOKEN_CHARS_MIN)
-    warnings.push(
-      `GATEWAY_ADMIN_TOKEN: it has only ${pluralize(tokenChars, "character")}; use at least ${ADMIN_TOKEN_CHARS_MIN}, for example from \`openssl rand -hex 32\``,
-    );
+  const { GATEWAY_ADMIN_TOKEN: adminToken } = settings;
+  const problem = adminToken === null ? undefined : operatorTokenProblem(adminToken, "GATEWAY_ADMIN_TOKEN", settings);
+  if (problem !== undefined) throw new ConfigError([problem]);
+  const warning = adminToken === null ? undefined : operatorTokenWarning(adminToken);
+  if (warning !== undefined) warnings.push(warning);
   return Object.freeze({
     ...settings,
     DATA_DIR: path.resolve(DATA_ROOT, settings.DATA_DIR),

@@ -19,14 +19,24 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_SIGN_IN_ADDRESS_TRIES: setting(
     integer(1, 1_000_000),
     60,
-    "Failed sign-ins from one IP address within GATEWAY_SIGN_IN_WINDOW before it is blocked.",
+    "Failed sign-ins from one IP address in a burst; they refill within GATEWAY_SIGN_IN_WINDOW, and further attempts wait for the refill. Known devices, sessions and passkeys are exempt.",
   ),
   GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
     integer(1, 1_000_000),
     10,
-    "Failed sign-ins of one account within GATEWAY_SIGN_IN_WINDOW before it is blocked; a session counts separately, with at most five times as many per person.",
+    "Failed sign-ins of one account from one IP address in a burst; they refill within GATEWAY_SIGN_IN_WINDOW. A known device and a session count separately, with at most five times as many per person. As many failures of others notify the owner by mail.",
   ),
-  GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Time window of the sign-in limits."),
+  GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Time in which the attempts of the sign-in limits refill."),
+  GATEWAY_SIGN_IN_KNOWN_DEVICE: setting(
+    duration,
+    "180d",
+    "How long a browser is known after a sign-in: failed attempts of others do not slow it down.",
+  ),
+  GATEWAY_SIGN_IN_NOTICE_EVERY: setting(
+    duration,
+    "24h",
+    "Least time between two mails to an owner about failed sign-ins of others.",
+  ),
   GATEWAY_OIDC_ISSUER: setting(
     issuer.nullable(),
     null,

@@ -1,10 +1,54 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
+import { type Balancer, hasHaproxy, startHaproxy } from "../support/haproxy.ts";
+import { unusedPort } from "../support/upstream.ts";
+
+/** A real nginx in front of a gateway on this port, with the shipped configuration. */
+async function startNginx(gatewayPort: number): Promise<Balancer> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-nginx-"));
+  const port = await unusedPort();
+  const shipped = read("deploy/nginx/gateway.conf")
+    .replace(/(?: {4}server [\d.]+:8080 .*\n)+/, `    server 127.0.0.1:${gatewayPort};\n`)
+    .replace("listen 80;", `listen 127.0.0.1:${port};`)
+    .replace("    listen [::]:80;\n", "");
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  );
+  const main = `daemon off; pid ${folder}/pid; error_log stderr; events {} http { access_log off; ${paths.join(" ")} ${shipped} }`;
+  writeFileSync(path.join(folder, "nginx.conf"), main);
+  const child = spawn("nginx", ["-c", path.join(folder, "nginx.conf")], { stdio: ["ignore", "ignore", "pipe"] });
+  let logs = "";
+  child.stderr.on("data", (chunk) => {
+    logs += String(chunk);
+  });
+  const exited = once(child, "exit");
+  const url = `http://127.0.0.1:${port}`;
+  await expect
+    .poll(
+      () =>
+        fetch(url).then(
+          ({ status }) => status,
+          () => logs,
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe(200);
+  return {
+    url,
+    async close() {
+      child.kill("SIGTERM");
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
 
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
 const isThere = (program: string) => spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
@@ -90,6 +134,27 @@ describe("load balancers", () => {
     const { status, stderr } = spawnSync("nginx", ["-t", "-q", "-c", main], { encoding: "utf8" });
     expect({ status, stderr: stderr }).toEqual({ status: 0, stderr: "" });
   });
+
+  test.skipIf(!hasHaproxy || !isThere("nginx"))(
+    "SAFE-02 both answer 404 for the metrics, however the path is written, and pass on everything else",
+    async () => {
+      const gateway = createServer((request, response) => response.end(`passed ${request.url}`));
+      await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
+      const address = gateway.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      const balancers = [await startHaproxy([port]), await startNginx(port)];
+      onTestFinished(async () => {
+        for (const balancer of balancers) await balancer.close();
+        gateway.close();
+        gateway.closeAllConnections();
+      });
+      for (const { url } of balancers) {
+        for (const target of ["/metrics", "/metrics/", "/metrics?x=1", "/metrics/?x=1"])
+          expect([target, (await fetch(`${url}${target}`)).status]).toEqual([target, 404]);
+        expect(await (await fetch(`${url}/v1/models`)).text()).toBe("passed /v1/models");
+      }
+    },
+  );
 
   test("both wait longer than the gateway, do not buffer, and retry no request", () => {
     const haproxy = read("deploy/haproxy/haproxy.cfg");

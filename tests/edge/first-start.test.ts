@@ -92,10 +92,10 @@ describe("the first start", () => {
     expect(currency).toBe("EUR");
   });
 
-  test("OPS-01 generated secrets and their folder are readable only by their owner", () => {
+  test("OPS-01 generated secrets, their folder and the journal are readable only by their owner", () => {
     for (const name of ["admin-token", "master-key"])
       expect(statSync(path.join(dataDir, name)).mode & 0o777, name).toBe(0o600);
-    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    for (const folder of [dataDir, path.join(dataDir, "journal")]) expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   test("OPS-01 / answers 200 HTML, never a redirect, and links to the documents", async () => {
@@ -341,11 +341,37 @@ describe("invalid settings", () => {
     expect(warnings).toEqual([expect.stringMatching(/^GATEWAY_KEYS: /)]);
   });
 
-  test("OPS-05 a weak operator token causes a warning, at the start and in the doctor, that does not show it", async () => {
+  test("SAFE-02 an operator token under 24 characters stops the start, unless a setting permits it on loopback", async () => {
+    const read = (chars: number, env: Record<string, string> = {}) => {
+      try {
+        return readConfig({ GATEWAY_ADMIN_TOKEN: "x".repeat(chars), ...env }).warnings.length;
+      } catch (error) {
+        return error instanceof ConfigError ? error.message : error;
+      }
+    };
+    expect([read(23), read(1)]).toEqual([
+      expect.stringMatching(/^GATEWAY_ADMIN_TOKEN: it has only 23 characters; it needs at least 24, .*openssl rand/),
+      expect.stringMatching(
+        /^GATEWAY_ADMIN_TOKEN: it has only 1 character; .*GATEWAY_ADMIN_TOKEN_SHORT=on permits it$/,
+      ),
+    ]);
+    const short = { GATEWAY_ADMIN_TOKEN_SHORT: "on" };
+    for (const HOST of ["127.0.0.1", "localhost", "::1"]) expect(read(23, { ...short, HOST })).toBe(1);
+    for (const HOST of ["0.0.0.0", "::", "10.0.0.7", "127.example.eu"])
+      expect(read(23, { ...short, HOST })).toMatch(/only while HOST is a loopback address, and HOST is /);
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, "admin-token"), "PLANTED-token\n", { mode: 0o600 });
+    const gateway = spawnGateway({ DATA_DIR: folder });
+    expect(await gateway.exited).toBe(1);
+    expect(gateway.stderr()).toContain(`${folder}/admin-token: it has only 13 characters`);
+    expect(gateway.stderr() + gateway.stdout()).not.toContain("PLANTED");
+  });
+
+  test("SAFE-02 a weak operator token causes a warning, at the start and in the doctor, that does not show it", async () => {
     const warned = (chars: number) => readConfig({ GATEWAY_ADMIN_TOKEN: "x".repeat(chars) }).warnings.length;
-    expect([warned(1), warned(31), warned(32)]).toEqual([1, 1, 0]);
+    expect([warned(24), warned(31), warned(32)]).toEqual([1, 1, 0]);
     const short = "PLANTED-token";
-    const gateway = spawnGateway({ GATEWAY_ADMIN_TOKEN: short });
+    const gateway = spawnGateway({ GATEWAY_ADMIN_TOKEN: short, GATEWAY_ADMIN_TOKEN_SHORT: "on" });
     const at = await gateway.ready();
     const answer = await fetch(`${at}/manage/doctor`, { headers: { authorization: `Bearer ${short}` } });
     const responseText = await answer.text();

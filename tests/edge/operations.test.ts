@@ -219,6 +219,29 @@ describe("metrics", () => {
     }
   });
 
+  test("SAFE-02 without a token they answer only Host names of this machine", async () => {
+    const { port } = new URL(gateway.url);
+    const withHost = async (host: string, authorization?: string) => {
+      const socket = connect({ host: "127.0.0.1", port: Number(port) });
+      const credentials = authorization === undefined ? "" : `Authorization: ${authorization}\r\n`;
+      socket.end(`GET /metrics/ HTTP/1.1\r\nHost: ${host}\r\n${credentials}Connection: close\r\n\r\n`);
+      const chunks: Buffer[] = [];
+      for await (const chunk of socket) chunks.push(Buffer.from(chunk));
+      return answersIn(Buffer.concat(chunks))[0]?.status;
+    };
+    for (const host of ["localhost", `localhost:${port}`, `127.0.0.1:${port}`, "127.8.8.8", `[::1]:${port}`])
+      expect([host, await withHost(host)]).toEqual([host, 200]);
+    for (const host of [
+      "evil.example",
+      `rebound.evil.example:${port}`,
+      "gateway.example.eu",
+      "localhost.evil.example",
+      "::1",
+    ])
+      expect([host, await withHost(host)]).toEqual([host, 401]);
+    expect(await withHost("gateway.example.eu", `Bearer ${gateway.adminToken}`)).toBe(200);
+  });
+
   /** Name, type and labels of every metric; the series of a histogram belong to it. */
   function shownIn(text: string): Map<string, { type: string; labels: Set<string> }> {
     const shown = new Map<string, { type: string; labels: Set<string> }>();

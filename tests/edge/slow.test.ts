@@ -7,6 +7,7 @@ import { toFault } from "../../src/app/to-fault.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { EdgeServer } from "../../src/edge/edge-server.ts";
+import { OperatorTokenVerifier } from "../../src/edge/operator-token-verifier.ts";
 import { AddressRateLimiter } from "../../src/edge/request-router.ts";
 import { singleInstanceFleet } from "../../src/io/fleet/single-instance-fleet.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
@@ -37,7 +38,11 @@ beforeAll(async () => {
     managerLimit: new RateLimiter(0, systemClock),
     trustedProxies: undefined,
     managerAuth: {
-      adminToken: TOKEN,
+      operatorTokens: new OperatorTokenVerifier(
+        { adminToken: TOKEN, tries: 10, windowMs: 60_000 },
+        systemClock,
+        () => undefined,
+      ),
       tokens: new Directory().tokens,
       publicUrl: null,
     },

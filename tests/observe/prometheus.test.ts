@@ -123,6 +123,21 @@ const SCENES: readonly Scene[] = [
     fires: ["GatewayServerErrors"],
   },
   {
+    about: "an address is throttled after wrong operator tokens",
+    series: { 'gateway_operator_token_rejections_total{why="throttled"}': "0x10 1x10" },
+    minute: 12,
+    fires: ["GatewayOperatorTokenGuessed"],
+  },
+  {
+    about: "a few wrong operator tokens",
+    series: {
+      'gateway_operator_token_rejections_total{why="wrong"}': "0x5 9x20",
+      'gateway_operator_token_rejections_total{why="throttled"}': "0x25",
+    },
+    minute: 12,
+    fires: [],
+  },
+  {
     about: "none of two leads",
     series: { [at("gateway_leads", "a")]: "0x10", [at("gateway_leads", "b")]: "0x10" },
     minute: 6,

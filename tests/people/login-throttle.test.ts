@@ -1,14 +1,27 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
 import { ageSessions, type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
 
 let gateway: PeopleGateway;
+let mailbox: Mailbox;
 beforeAll(async () => {
+  mailbox = await openMailbox();
   gateway = await peopleGateway({
-    env: { GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3", GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000" },
+    env: {
+      GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3",
+      GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000",
+      GATEWAY_TRUSTED_PROXIES: "127.0.0.1",
+      GATEWAY_SMTP_URL: mailbox.url,
+      GATEWAY_MAIL_FROM: "gateway@example.eu",
+    },
   });
   await gateway.setUp();
 });
-afterAll(() => gateway.close());
+afterAll(async () => {
+  await gateway.close();
+  await mailbox.close();
+});
 
 const WRONG = "three red bicycles";
 const age = (email: string) => ageSessions(gateway.dataDir, email, 16);
@@ -20,6 +33,50 @@ const times = async (count: number, action: () => Promise<number>) => {
   while (statuses.length < count) statuses.push(await action());
   return statuses;
 };
+
+const browserAt = (address: string) => gateway.browser({ "x-forwarded-for": address });
+
+test("SAFE-03 wrong passwords by strangers slow down only their own address, and no known device or passkey", async () => {
+  const email = "attacked@example.eu";
+  const device = await gateway.join(email);
+  const authenticator = new Authenticator("localhost", gateway.url);
+  await addPasskey(device, authenticator);
+  await device.post("/manage/auth/sign-out");
+  for (const address of ["203.0.113.1", "127.0.0.1"])
+    expect(await times(5, () => signIn(browserAt(address), email, WRONG))).toEqual([401, 401, 401, 429, 429]);
+  // An unknown browser at another address, a browser that signed in before, and a passkey at the attacker's own address.
+  expect(await signIn(browserAt("203.0.113.2"), email)).toBe(200);
+  expect(await signIn(device, email)).toBe(200);
+  expect((await byPasskey(gateway.browser(), authenticator)).status).toBe(200);
+  // The device has its own attempts, which strangers cannot use up; a cookie of another account does not help.
+  await device.post("/manage/auth/sign-out");
+  expect(await times(4, () => signIn(device, email, WRONG))).toEqual([401, 401, 401, 429]);
+  const other = await gateway.join("neighbour@example.eu");
+  await other.post("/manage/auth/sign-out");
+  expect(await signIn(other, email)).toBe(429);
+  expect(await signIn(other, "neighbour@example.eu")).toBe(200);
+});
+
+test("SAFE-03 the owner is notified by mail once about failed sign-ins of others; an address without an account is not", async () => {
+  const [email, absent] = ["notified@example.eu", "nobody@example.eu"];
+  const device = await gateway.join(email);
+  await device.post("/manage/auth/sign-out");
+  const mailsTo = (to: string) =>
+    mailbox.mails.filter((mail) => mail.to.includes(to) && mail.text.includes("Subject: Failed sign-ins"));
+  for (const name of [email, absent]) {
+    for (const address of ["203.0.113.7", "203.0.113.8"]) await times(2, () => signIn(browserAt(address), name, WRONG));
+    expect(await times(3, () => signIn(browserAt("203.0.113.9"), name, WRONG))).toEqual([401, 401, 401]);
+  }
+  await expect.poll(() => mailsTo(email).length).toBe(1);
+  const text = mailsTo(email)[0]?.text.replaceAll("=\n", "") ?? "";
+  expect(text).toContain("3 failed sign-ins to your account");
+  expect(text).toContain("203.0.113.7 and 1 more");
+  const { data } = await gateway.manage("GET", "/audit?action=person.failed_sign_ins_notice");
+  expect(data.filter(({ detail }: { detail: { address: string } }) => detail.address === "203.0.113.7")).toHaveLength(
+    1,
+  );
+  expect(mailsTo(absent)).toEqual([]);
+});
 
 test("PORTAL-11 failed sign-ins of others do not block a signed-in person's reauthentication", async () => {
   const email = "robbed@example.eu";

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { PASSWORD, peopleGateway, tokenOf } from "../support/people.ts";
 
 test("PORTAL-11 links made with the operator token are valid as long as the token", async () => {
@@ -49,4 +51,48 @@ test("PORTAL-11 links made with the operator token are valid as long as the toke
     ["operator", "accepted"],
   ]);
   await replaced.close();
+});
+
+test("SAFE-02 wrong operator tokens are throttled by address, and reported as metric and log line", async () => {
+  onTestFinished(cleanUp);
+  const right = "the-operator-token-of-this-test-0000";
+  const gateway = spawnGateway({
+    GATEWAY_ADMIN_TOKEN_TRIES: "3",
+    GATEWAY_TRUSTED_PROXIES: "127.0.0.1",
+    GATEWAY_ADMIN_TOKEN: right,
+  });
+  const origin = await gateway.ready();
+  const ask = (address: string, where: string, token: string, init: RequestInit = {}) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "x-forwarded-for": address,
+      "content-type": "application/json",
+    };
+    return fetch(`${origin}${where}`, { ...init, headers });
+  };
+  const statusOf = async (...request: Parameters<typeof ask>) => (await ask(...request)).status;
+  const attacker = "203.0.113.66";
+  for (const where of ["/manage/workspaces", "/metrics", "/v1/public/models?workspace=demo"])
+    expect([where, await statusOf(attacker, where, "wrong")]).toEqual([where, 401]);
+  const refused = await ask(attacker, "/manage/workspaces", "wrong");
+  expect(await refused.json()).toMatchObject({ error: { code: "rate_limit_exceeded" } });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await statusOf(attacker, "/manage/workspaces", right)).toBe(429);
+  expect(await statusOf("203.0.113.67", "/manage/workspaces", right)).toBe(200);
+  // Management tokens and API keys of the address are not affected.
+  const body = JSON.stringify({ name: "ci", access: "read" });
+  const made = await ask("203.0.113.67", "/manage/workspaces/demo/tokens", right, { method: "POST", body });
+  const { token } = z.object({ token: z.string() }).parse(await made.json());
+  expect(await statusOf(attacker, "/manage/workspaces/demo", token)).toBe(200);
+  expect(await statusOf(attacker, "/v1/models", /sk_svc_\S+/.exec(gateway.stdout())?.[0] ?? "")).toBe(200);
+  const metrics = await (await fetch(`${origin}/metrics`)).text();
+  expect(metrics).toContain('gateway_operator_token_rejections_total{why="wrong"} 3');
+  expect(metrics).toContain('gateway_operator_token_rejections_total{why="throttled"} 2');
+  const logged = gateway
+    .stderr()
+    .split("\n")
+    .filter((line) => line.includes("operator-token: address throttled"));
+  expect(logged).toEqual([expect.stringContaining(attacker)]);
+  expect(gateway.stderr()).not.toContain(right);
+  expect(await gateway.stop()).toBe(0);
 });

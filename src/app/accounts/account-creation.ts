@@ -3,7 +3,6 @@ import type { AccountLink, NewPerson } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
 import type { AccountsContext } from "./accounts-context.ts";
-
 import { consumeLink, type GrantedMembership, limitsOnJoining, memberAfterJoining } from "./memberships.ts";
 import { hashPassword, passwordFault } from "./password-policy.ts";
 
@@ -31,12 +30,12 @@ export async function createAccount(
   exchange: Exchange,
   account: NewAccount,
   grant: CreationGrant,
-): Promise<{ readonly cookie: string; readonly member: Member | undefined }> {
+): Promise<{ readonly cookies: readonly string[]; readonly member: Member | undefined }> {
   const email = account.email.trim().toLowerCase();
   const weak = passwordFault(account.password, "password", [email, account.name]);
   if (weak !== undefined) throw weak;
   const passwordHash = await hashPassword(context, account.password);
-  const { ids, clock, sessions } = context;
+  const { ids, clock, sessions, knownDevices } = context;
   const now = clock.nowMs();
   const person: NewPerson = {
     id: ids.next("per_"),
@@ -69,7 +68,8 @@ export async function createAccount(
     if (limits !== undefined) context.directory.limits.put(limits);
     return member;
   });
-  return { cookie: await sessions.cookie(token), member: joined };
+  const device = await knownDevices.remember(exchange.headers.cookie, email);
+  return { cookies: [await sessions.cookie(token), device], member: joined };
 }
 
 function accountExists(email: string): Fault {

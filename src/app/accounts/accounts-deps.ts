@@ -25,6 +25,13 @@ export type AccountMail = { readonly to: string; readonly subject: string; reado
 /** Who may create an account: invited addresses only, or anyone who verifies an address. */
 export type SignUpMode = "invited" | "open";
 
+/** After how many failures within which time an owner is notified, and how often at most. */
+type FailedSignInNoticePolicy = {
+  readonly failures: number;
+  readonly windowMs: number;
+  readonly everyMs: number;
+};
+
 export type AccountsDeps = {
   readonly store: {
     readonly people: PeopleStore;
@@ -42,6 +49,9 @@ export type AccountsDeps = {
   makeToken(): string;
   readonly hasher: PasswordHasher;
   readonly loginThrottle: LoginThrottle;
+  /** How long a browser is known after a sign-in. */
+  readonly knownDeviceMs: number;
+  readonly failedSignInNoticePolicy: FailedSignInNoticePolicy;
   /** The auth library's secret: it signs cookies and encrypts second factors. Created on first use. */
   secret(): Promise<string>;
   /** Links issued with the operator token are valid only as long as that token is. */

@@ -5,7 +5,9 @@ import { accountAdminHandlers } from "./account-admin.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import type { AccountsDeps } from "./accounts-deps.ts";
 import { AuthLibrary } from "./auth-library.ts";
+import { FailedSignInNotices } from "./failed-sign-in-notices.ts";
 import { acceptanceHandlers, invitationHandlers } from "./invitations.ts";
+import { KnownDevices } from "./known-devices.ts";
 import { meHandlers, ownAccountHandlers } from "./own-account.ts";
 import { passwordResetHandlers } from "./password-reset.ts";
 import { AccountSessions } from "./sessions.ts";
@@ -34,7 +36,9 @@ export function openAccounts(deps: AccountsDeps): Accounts {
   const sessions = new AccountSessions(deps);
   const audit = new SignInAudit(deps);
   const authLibrary = new AuthLibrary(deps);
-  const context: AccountsContext = { ...deps, sessions, authLibrary, audit };
+  const knownDevices = new KnownDevices(deps);
+  const failedSignInNotices = new FailedSignInNotices({ ...deps, audit });
+  const context: AccountsContext = { ...deps, sessions, authLibrary, audit, knownDevices, failedSignInNotices };
   return {
     personOf: (headers) => sessions.personOf(headers),
     setupLink: async () =>

@@ -12,7 +12,7 @@ export type AuthEndpoint = {
   readonly fields?: readonly string[];
   /** Fields with a fixed value. */
   readonly fixedFields?: Readonly<Record<string, unknown>>;
-  /** Counts as an attempt at guessing. `accountField` names the account; `isLookup` shares the counter of reads. */
+  /** Counts as an attempt at guessing; a passkey cannot be guessed. `accountField` names the account; `isLookup` shares the counter of reads. */
   readonly throttle?: { readonly accountField?: string; readonly isLookup?: true };
   /** Counts even if it succeeds, because each call sends a mail or creates a code. */
   readonly countsSuccess?: true;
@@ -112,7 +112,6 @@ const PASSKEY_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
   "passkey/verify-authentication": {
     method: "POST",
     fields: ["response"],
-    throttle: {},
     signInMethod: "passkey",
     requires: { model: "passkey", writes: "session" },
   },

@@ -7,10 +7,11 @@ import { type AccountsDeps, type OidcProvider, publicBaseUrl } from "./accounts-
 import { ADDRESS_HEADER, AUTH_PATH, OIDC_PROVIDER } from "./auth-endpoints.ts";
 import { SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { databaseHooks } from "./auth-hooks.ts";
+import { cookiePrefix, isSecure } from "./cookies.ts";
 import { type AuthCall, InFlightCalls } from "./in-flight-calls.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./password-policy.ts";
 import { LIBRARY_RESET_PREFIX, storedResetIdentifier } from "./reset-identifier.ts";
-import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
+import { SESSION_MS } from "./sessions.ts";
 import { discoveryUrlOf, ssoPlugin } from "./sso.ts";
 
 /** The only OAuth client of the device flow. */

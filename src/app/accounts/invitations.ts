@@ -187,7 +187,7 @@ export function acceptanceHandlers(context: AccountsContext): Record<string, Han
     peopleAcceptInvitation: buffered(async (exchange) => {
       requireSameOrigin(exchange.headers, context.publicUrl);
       const input = await readOptionalBody(exchange, InvitationAccept);
-      const attempt = context.loginThrottle.begin(exchange.clientAddress);
+      const attempt = context.loginThrottle.begin({ is: "client", address: exchange.clientAddress });
       const { link, email, workspace, role } = await requireInvitation(context, exchange, attempt);
       const granted = { workspace, role, limits: link.membership?.limits };
       if ((await context.store.people.personByEmail(email)) !== undefined) {
@@ -203,8 +203,8 @@ export function acceptanceHandlers(context: AccountsContext): Record<string, Han
       const account = { email, name: input.name, password: input.password };
       const isEmailVerified = (await issuerOf(context, link)) === "operator";
       const grant = { link, isOperator: false, isEmailVerified, granted, action: "invitation.accept", authorize };
-      const { cookie, member } = await createAccount(context, exchange, account, grant);
-      return { status: 200, json: { workspace: workspace.slug, role: member?.role ?? role }, cookies: [cookie] };
+      const { cookies, member } = await createAccount(context, exchange, account, grant);
+      return { status: 200, json: { workspace: workspace.slug, role: member?.role ?? role }, cookies };
     }),
   };
 }

@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
-import { LoginThrottle } from "./login-throttle.ts";
+import { type AttemptSource, LoginThrottle } from "./login-throttle.ts";
 
-function openThrottle() {
+function openThrottle(perAddress = 3) {
   const now = { ms: 0 };
-  const clock = { nowMs: () => now.ms, monotonicMs: () => now.ms };
-  return { now, throttle: new LoginThrottle({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
+  const clock = { monotonicMs: () => now.ms };
+  return { now, throttle: new LoginThrottle({ perAddress, perAccount: 2, windowMs: 60_000 }, clock) };
 }
+
+const from = (address: string, account?: string): AttemptSource => ({ is: "client", address, account });
 
 const refusal = (work: () => unknown): Fault => {
   try {
@@ -17,31 +19,62 @@ const refusal = (work: () => unknown): Fault => {
   throw new Error("it was not refused");
 };
 
-test("PORTAL-11 attempts on an account are limited across addresses until the window ends", () => {
-  const { now, throttle } = openThrottle();
-  throttle.begin("203.0.113.1", { account: "Ada@example.eu" });
-  throttle.begin("203.0.113.2", { account: "ada@example.eu " });
-  now.ms = 15_000;
-  const refused = refusal(() => throttle.begin("203.0.113.3", { account: "ada@example.eu" }));
-  expect([refused.code, refused.headers]).toEqual(["rate_limit_exceeded", { "retry-after": "45" }]);
-  throttle.begin("203.0.113.3", { account: "grace@example.eu" });
-  now.ms = 60_000;
-  throttle.begin("203.0.113.3", { account: "ada@example.eu" });
+test("SAFE-03 attempts on an account are slowed down for the address that fails, and for no other", () => {
+  const { now, throttle } = openThrottle(100);
+  throttle.begin(from("203.0.113.1", "Ada@example.eu"));
+  throttle.begin(from("203.0.113.1", "ada@example.eu "));
+  now.ms = 12_000;
+  const refused = refusal(() => throttle.begin(from("203.0.113.1", "ada@example.eu")));
+  expect([refused.code, refused.headers]).toEqual(["rate_limit_exceeded", { "retry-after": "18" }]);
+  throttle.begin(from("203.0.113.1", "grace@example.eu"));
+  throttle.begin(from("203.0.113.2", "ada@example.eu"));
+  // One attempt every half minute from here on: slower, never locked.
+  for (const ms of [30_000, 60_000, 90_000]) {
+    now.ms = ms;
+    throttle.begin(from("203.0.113.1", "ada@example.eu"));
+    expect(refusal(() => throttle.begin(from("203.0.113.1", "ada@example.eu"))).headers).toEqual({
+      "retry-after": "30",
+    });
+  }
+});
+
+test("SAFE-03 known devices, challenges and sessions keep their own attempts when an address has none left", () => {
+  const { throttle } = openThrottle();
+  for (const name of ["a", "b", "c"]) throttle.begin(from("203.0.113.1", `${name}@example.eu`));
+  expect(refusal(() => throttle.begin(from("203.0.113.1", "ada@example.eu"))).code).toBe("rate_limit_exceeded");
+  const proven: AttemptSource[] = [
+    { is: "device", deviceId: "d1" },
+    { is: "challenge", challengeId: "c1" },
+    { is: "session", sessionId: "ses_1", personId: "per_1" },
+  ];
+  for (const source of proven) {
+    throttle.begin(source);
+    throttle.begin(source);
+    expect(refusal(() => throttle.begin(source)).code).toBe("rate_limit_exceeded");
+  }
+  throttle.begin({ is: "device", deviceId: "d2" });
 });
 
 test("PORTAL-11 attempts of an address are limited, and an IPv6 /64 counts as one address", () => {
   const { throttle } = openThrottle();
-  for (const host of ["1", "2", "3"]) throttle.begin(`2001:db8:1:2::${host}`);
-  expect(refusal(() => throttle.begin("2001:db8:1:2::4")).code).toBe("rate_limit_exceeded");
-  throttle.begin("2001:db8:1:3::1");
+  for (const host of ["1", "2", "3"]) throttle.begin(from(`2001:db8:1:2::${host}`));
+  expect(refusal(() => throttle.begin(from("2001:db8:1:2::4"))).code).toBe("rate_limit_exceeded");
+  throttle.begin(from("2001:db8:1:3::1"));
+});
+
+test("PORTAL-11 one account is mailed no more often than the limit, from any number of addresses", () => {
+  const { throttle } = openThrottle();
+  for (const host of [1, 2]) throttle.beginMail(`203.0.113.${host}`, "ada@example.eu");
+  expect(refusal(() => throttle.beginMail("203.0.113.3", "Ada@example.eu")).code).toBe("rate_limit_exceeded");
+  throttle.beginMail("203.0.113.3", "grace@example.eu");
 });
 
 test("a successful attempt does not count, an attempt in flight does", () => {
   const { throttle } = openThrottle();
-  const account = "ada@example.eu";
-  for (let round = 0; round < 10; round += 1) throttle.begin("203.0.113.1", { account }).succeed();
-  const [first] = [throttle.begin("203.0.113.1", { account }), throttle.begin("203.0.113.1", { account })];
-  expect(refusal(() => throttle.begin("203.0.113.2", { account })).code).toBe("rate_limit_exceeded");
+  const ada = from("203.0.113.1", "ada@example.eu");
+  for (let round = 0; round < 10; round += 1) throttle.begin(ada).succeed();
+  const [first] = [throttle.begin(ada), throttle.begin(ada)];
+  expect(refusal(() => throttle.begin(ada)).code).toBe("rate_limit_exceeded");
   first.succeed();
-  throttle.begin("203.0.113.2", { account });
+  throttle.begin(ada);
 });

@@ -1,117 +1,123 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { rateLimitBucket } from "../../kit/cidr.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { LruMap } from "../../kit/lru-map.ts";
 import { pluralize } from "../../kit/pluralize.ts";
+import { TokenBuckets } from "../../kit/token-buckets.ts";
 
-/** Failed attempts allowed within `windowMs`. */
+/** Failed attempts in a burst; they refill evenly within `windowMs`. */
 export type LoginThrottleLimits = {
   readonly perAddress: number;
+  /** Of one account from one address, of a known device, and of a session. */
   readonly perAccount: number;
   readonly windowMs: number;
 };
 
 /** Longest account name that is used as a key, so that callers cannot grow the map's keys. */
 const ACCOUNT_CHARS_MAX = 320;
-/** Counters kept at once; the least recently used is evicted beyond it. */
-const COUNTERS_MAX = 50_000;
 
 /** Sessions per person that count: a passkey can open any number of sessions without showing the password. */
 const SESSIONS_COUNTED_MAX = 5;
 
-type AttemptCounter = { attempts: number; readonly sinceMs: number };
-
-type CounterLimit = [key: string, max: number];
-
-type CounterResult = { readonly counter: AttemptCounter } | { readonly waitMs: number };
+type BucketLimit = [key: string, capacity: number];
 
 /** An attempt in flight: it counts as failed until it succeeds. */
 export type LoginAttempt = { succeed(): void };
 
-/** The session that an attempt is made with; its counter cannot be used up by other clients. */
+/** The session that an attempt is made with. */
 export type AttemptSession = { readonly personId: string; readonly sessionId: string };
 
-type AttemptOptions = { readonly account?: string | undefined; readonly session?: AttemptSession | undefined };
+/**
+ * What an attempt counts against. Only `client` is shared by everyone at an address; the other three need a proven
+ * credential, so that strangers cannot use them up.
+ */
+export type AttemptSource =
+  | { readonly is: "client"; readonly address: string; readonly account?: string | undefined }
+  | { readonly is: "device"; readonly deviceId: string }
+  | { readonly is: "challenge"; readonly challengeId: string }
+  | ({ readonly is: "session" } & AttemptSession);
 
 /**
- * Limits guessing of passwords, codes and links by client address and by account or session. An attempt counts before
- * it is checked, so that parallel attempts cannot exceed the limit.
+ * Slows down guessing of passwords, codes and links: attempts beyond a burst have to wait for the next token. An attempt
+ * counts before it is checked, so that parallel attempts cannot exceed the limit. There is no limit per account alone:
+ * anyone could use it up and lock the owner out.
  */
 export class LoginThrottle {
   readonly #limits: LoginThrottleLimits;
-  readonly #clock: Clock;
-  readonly #counters = new LruMap<string, AttemptCounter>(COUNTERS_MAX);
+  readonly #buckets: TokenBuckets;
 
-  constructor(limits: LoginThrottleLimits, clock: Clock) {
+  constructor(limits: LoginThrottleLimits, clock: Pick<Clock, "monotonicMs">) {
     this.#limits = limits;
-    this.#clock = clock;
+    this.#buckets = new TokenBuckets(limits.windowMs, clock);
   }
 
   /** Throws when the limit is exceeded; the fault carries Retry-After. */
-  begin(address: string, by: AttemptOptions = {}): LoginAttempt {
-    return startAttempt([
-      this.#take(`address ${rateLimitBucket(address)}`, this.#limits.perAddress),
-      ...this.#takeAll(this.#limitsOf(by)),
-    ]);
+  begin(source: AttemptSource): LoginAttempt {
+    return this.#take(this.#limitsOf(source));
+  }
+
+  /** A call that mails `account`: one account is mailed no more often than this, whatever the addresses. */
+  beginMail(address: string, account: string): LoginAttempt {
+    const mails: BucketLimit[] =
+      account === "" ? [] : [[`mail ${normalizedAccount(account)}`, this.#limits.perAccount]];
+    return this.#take([this.#addressLimit("address", address), ...mails]);
   }
 
   /**
-   * The same for reads. A read without a proven same-origin source has its own counter per address and uses up no other
-   * attempts; per session both kinds share one counter, or omitting the header would double the limit.
+   * A read without a proven same-origin source has its own bucket per address and uses up no other attempts; per session
+   * both kinds share one bucket, or omitting the header would double the limit.
    */
   beginRead(
     address: string,
-    { isSameOrigin, ...by }: AttemptOptions & { readonly isSameOrigin: boolean },
+    { isSameOrigin, session }: { readonly isSameOrigin: boolean; readonly session?: AttemptSession | undefined },
   ): LoginAttempt {
-    const own = this.#limitsOf(by);
-    const reads = own.map(([key, max]): CounterLimit => [`read by ${key}`, max]);
-    return startAttempt([
-      this.#take(`${isSameOrigin ? "address" : "unknown origin"} ${rateLimitBucket(address)}`, this.#limits.perAddress),
-      ...this.#takeAll(isSameOrigin ? [...reads, ...own] : reads),
-    ]);
+    if (session === undefined)
+      return this.#take([this.#addressLimit(isSameOrigin ? "address" : "unknown origin", address)]);
+    const own = this.#limitsOf({ is: "session", ...session });
+    const reads = own.map(([key, capacity]): BucketLimit => [`read by ${key}`, capacity]);
+    return this.#take(isSameOrigin ? [...reads, ...own] : reads);
   }
 
-  /** Stops at the first exhausted counter: a rejected attempt uses up none of the following ones. */
-  #takeAll(limits: readonly CounterLimit[]): CounterResult[] {
-    const results: CounterResult[] = [];
-    for (const [key, max] of limits) {
-      const result = this.#take(key, max);
-      results.push(result);
-      if ("waitMs" in result) break;
-    }
-    return results;
-  }
-
-  #limitsOf({ account, session }: AttemptOptions): CounterLimit[] {
+  #limitsOf(source: AttemptSource): BucketLimit[] {
     const { perAccount } = this.#limits;
-    if (session !== undefined)
-      return [
-        [`session ${session.sessionId}`, perAccount],
-        [`person ${session.personId}`, SESSIONS_COUNTED_MAX * perAccount],
-      ];
-    return account === undefined ? [] : [[`account ${normalizedAccount(account)}`, perAccount]];
+    switch (source.is) {
+      case "session":
+        return [
+          [`session ${source.sessionId}`, perAccount],
+          [`person ${source.personId}`, SESSIONS_COUNTED_MAX * perAccount],
+        ];
+      case "device":
+        return [[`device ${source.deviceId}`, perAccount]];
+      case "challenge":
+        return [[`challenge ${source.challengeId}`, perAccount]];
+      case "client": {
+        const { address, account } = source;
+        const limit = this.#addressLimit("address", address);
+        if (account === undefined) return [limit];
+        return [limit, [`account ${normalizedAccount(account)} at ${rateLimitBucket(address)}`, perAccount]];
+      }
+    }
   }
 
-  #take(key: string, max: number): CounterResult {
-    const now = this.#clock.monotonicMs();
-    const known = this.#counters.get(key);
-    const isExpired = known === undefined || now - known.sinceMs >= this.#limits.windowMs;
-    const counter = isExpired ? { attempts: 0, sinceMs: now } : known;
-    this.#counters.set(key, counter);
-    if (counter.attempts >= max) return { waitMs: counter.sinceMs + this.#limits.windowMs - now };
-    counter.attempts += 1;
-    return { counter };
+  #addressLimit(kind: string, address: string): BucketLimit {
+    return [`${kind} ${rateLimitBucket(address)}`, this.#limits.perAddress];
   }
-}
 
-function startAttempt(results: readonly CounterResult[]): LoginAttempt {
-  const waits = results.flatMap((result) => ("waitMs" in result ? [result.waitMs] : []));
-  if (waits.length > 0) throw tooManyAttempts(Math.ceil(Math.max(...waits) / 1000));
-  return {
-    succeed() {
-      for (const result of results) if ("counter" in result) result.counter.attempts -= 1;
-    },
-  };
+  /** A refused attempt uses up no tokens. */
+  #take(limits: readonly BucketLimit[]): LoginAttempt {
+    const taken: BucketLimit[] = [];
+    const putBack = () => {
+      for (const [key, capacity] of taken) this.#buckets.putBack(key, capacity);
+    };
+    for (const limit of limits) {
+      const waitMs = this.#buckets.take(...limit);
+      if (waitMs !== undefined) {
+        putBack();
+        throw tooManyAttempts(Math.ceil(waitMs / 1000));
+      }
+      taken.push(limit);
+    }
+    return { succeed: putBack };
+  }
 }
 
 const normalizedAccount = (account: string) => account.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();

@@ -12,6 +12,7 @@ import { secretsEqual, sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
 import type { AccountsDeps } from "./accounts-deps.ts";
+import { cookiePairs, cookiePrefix, isSecure } from "./cookies.ts";
 
 /** A session expires this long after its last use. */
 export const SESSION_MS = 7 * DAY_MS;
@@ -20,15 +21,6 @@ const EXTEND_AFTER_MS = 5 * 60_000;
 
 const USER_AGENT_CHARS_MAX = 300;
 const TOKEN_FORM = /^[A-Za-z0-9_-]{20,128}$/;
-
-/** The `__Host-` prefix keeps other hosts of the domain from setting the cookie; browsers accept it over https only. */
-export function cookiePrefix(publicUrl: string | null): string {
-  return isSecure(publicUrl) ? "__Host-gateway" : "gateway";
-}
-
-export function isSecure(publicUrl: string | null): boolean {
-  return publicUrl?.startsWith("https://") ?? false;
-}
 
 type PresentedToken = { readonly token: string; readonly via: Person["via"] };
 
@@ -116,7 +108,7 @@ export class AccountSessions {
 
   /** The request's cookies with a single session cookie, so that gateway and library read the same session. */
   async withSingleSession(cookie = ""): Promise<string> {
-    const pairs = pairsOf(cookie);
+    const pairs = cookiePairs(cookie);
     const token = await this.#firstValidToken(pairs);
     const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signedValue(token)}`];
     return [...this.withoutSession(pairs), ...own].join("; ");
@@ -129,20 +121,25 @@ export class AccountSessions {
 
   /** The cookies of a pending second-factor challenge, without the session; undefined: no challenge is pending. */
   challengeCookies(cookie: string): string | undefined {
-    const others = this.withoutSession(pairsOf(cookie));
+    const others = this.withoutSession(cookiePairs(cookie));
     return others.some((pair) => pair.startsWith(`${this.#challengeCookieName}=`)) ? others.join("; ") : undefined;
+  }
+
+  /** The id of a pending second-factor challenge; undefined without one, or when its signature is invalid. */
+  async challengeId(cookie = ""): Promise<string | undefined> {
+    return this.#firstValidToken(cookiePairs(cookie), this.#challengeCookieName);
   }
 
   async #presentedToken({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<PresentedToken | undefined> {
     const bearer = parseBearerToken(authorization);
     if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
-    const token = await this.#firstValidToken(pairsOf(cookie));
+    const token = await this.#firstValidToken(cookiePairs(cookie));
     return token === undefined ? undefined : { token, via: "cookie" };
   }
 
-  async #firstValidToken(pairs: readonly string[]): Promise<string | undefined> {
-    for (const pair of pairs.filter((one) => one.startsWith(`${this.#cookieName}=`))) {
-      const [token = "", signature = ""] = decodeValue(pair.slice(this.#cookieName.length + 1)).split(".");
+  async #firstValidToken(pairs: readonly string[], name = this.#cookieName): Promise<string | undefined> {
+    for (const pair of pairs.filter((one) => one.startsWith(`${name}=`))) {
+      const [token = "", signature = ""] = decodeValue(pair.slice(name.length + 1)).split(".");
       if (TOKEN_FORM.test(token) && secretsEqual(signature, await this.#signature(token))) return token;
     }
     return undefined;
@@ -157,10 +154,6 @@ export class AccountSessions {
       .update(token)
       .digest("base64");
   }
-}
-
-function pairsOf(cookie: string): string[] {
-  return cookie.split(";").map((pair) => pair.trim());
 }
 
 function decodeValue(text: string): string {

@@ -53,7 +53,7 @@ export function setupLinkHandlers(context: AccountsContext): Record<string, Hand
     peopleSetup: buffered(async (exchange) => {
       requireSameOrigin(exchange.headers, context.publicUrl);
       const { token, ...account } = await readBody(exchange, SetupBody);
-      const attempt = context.loginThrottle.begin(exchange.clientAddress);
+      const attempt = context.loginThrottle.begin({ is: "client", address: exchange.clientAddress });
       const authorize = async () => {
         if (!(await isSetupNeeded(context))) throw invalidLink();
       };
@@ -62,7 +62,7 @@ export function setupLinkHandlers(context: AccountsContext): Record<string, Hand
       if (link === undefined) throw invalidLink();
       attempt.succeed();
       const workspace = context.directory.workspace(FIRST_WORKSPACE);
-      const { cookie } = await createAccount(context, exchange, account, {
+      const { cookies } = await createAccount(context, exchange, account, {
         link,
         isOperator: true,
         isEmailVerified: true,
@@ -76,7 +76,7 @@ export function setupLinkHandlers(context: AccountsContext): Record<string, Hand
         operator: true,
         workspace: workspace?.slug ?? null,
       };
-      return { status: 201, json, cookies: [cookie] };
+      return { status: 201, json, cookies };
     }),
   };
 }

@@ -12,9 +12,11 @@ import { ADDRESS_HEADER, AUTH_ENDPOINTS, AUTH_PATH, type AuthEndpoint } from "./
 import { faultOfResponse, SIGN_IN_AGAIN } from "./auth-errors.ts";
 import type { AuthCall } from "./in-flight-calls.ts";
 import type { LoginAttempt } from "./login-throttle.ts";
-import { attemptSession, beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
+import { requireSameOrigin } from "./origin-check.ts";
 import { passwordFault } from "./password-policy.ts";
 import { resetPassword } from "./password-reset.ts";
+import { beginAttempt, isEmailOf, recordFailedSignIn } from "./sign-in-attempt.ts";
+import { textField } from "./text-field.ts";
 
 /** Longer than the library accepts a TOTP code: its period of 30 s, and one before and after. */
 const CODE_MS = 150_000;
@@ -52,13 +54,13 @@ async function callLibrary(context: AccountsContext, exchange: Exchange, routed:
   const [cookie, before] = isNewSignIn ? [requireChallenge(context, ownCookie), undefined] : [ownCookie, found];
   if (endpoint.needsFreshSignIn === true) requireFresh(context, before);
   call.requires = requirementOf(endpoint, fields, before);
-  const attempt = beginAttempt(context, endpoint, exchange, fields, before);
+  const attempt = await beginAttempt(context, endpoint, exchange, fields, before);
   rejectWeakPassword(endpoint, fields, before?.person.email);
   if (path === "reset-password") return resetByLink(context, exchange, fields, attempt);
   const library = endpoint.usesSso === true ? await context.authLibrary.withSso() : await context.authLibrary.open();
   const isReauthentication = path === "sign-in/social" && before !== undefined && library.supportsReauthentication;
-  const sent = { fields: isReauthentication ? { ...fields, ...REAUTHENTICATE } : fields, cookie };
-  const request = toLibraryRequest(exchange, `${AUTH_PATH}/${path}`, new URL(publicBaseUrl(context)).origin, sent);
+  const input = { fields: isReauthentication ? { ...fields, ...REAUTHENTICATE } : fields, cookie };
+  const request = toLibraryRequest(exchange, `${AUTH_PATH}/${path}`, new URL(publicBaseUrl(context)).origin, input);
   const reply = await toReply(await library.handle(request, call));
   // Whatever the library made of the stale write. An SSO callback is redirected to the sign-in page instead.
   if (call.isStale && endpoint.usesSso !== true) {
@@ -69,7 +71,7 @@ async function callLibrary(context: AccountsContext, exchange: Exchange, routed:
   const started = endpoint.signInMethod === undefined ? undefined : await startedSession(context, reply, before);
   if (reply.status >= 400) {
     if (reply.status === 401 && endpoint.signInMethod !== undefined)
-      await context.audit.writeFailed(textField(fields, "email"), exchange.clientAddress, endpoint.signInMethod);
+      await recordFailedSignIn(context, exchange, endpoint.signInMethod, textField(fields, "email"));
     if (reply.status >= 500) attempt?.succeed();
     if (endpoint.isDeviceFlow === true) return reply;
     const passwordField = path === "change-password" ? "currentPassword" : undefined;
@@ -80,7 +82,20 @@ async function callLibrary(context: AccountsContext, exchange: Exchange, routed:
   await writeAudit(context, endpoint, exchange, started, before);
   if (endpoint.isDeviceFlow === true) return reply;
   const isSamePerson = isEmailOf(before, textField(fields, "email"));
-  return isSamePerson ? keepSessionDuringChallenge(context, withoutToken(reply)) : withoutToken(reply);
+  const sent = await rememberDevice(context, exchange, started, withoutToken(reply));
+  return isSamePerson ? keepSessionDuringChallenge(context, sent) : sent;
+}
+
+/** Whatever the sign-in method was. */
+async function rememberDevice(
+  { knownDevices }: AccountsContext,
+  { headers }: Exchange,
+  started: SessionWithPerson | undefined,
+  reply: HttpResponse,
+): Promise<HttpResponse> {
+  if (started === undefined) return reply;
+  const cookie = await knownDevices.remember(headers.cookie, started.person.email);
+  return { ...reply, cookies: [...(reply.cookies ?? []), cookie] };
 }
 
 /** Only an invalid link counts as a failed attempt. */
@@ -130,30 +145,6 @@ async function readFields(
 function isSwitchedOff({ mail, oidc }: AccountsContext, path: string): boolean {
   if (path === "request-password-reset") return mail === null;
   return oidc === null && (path === "sign-in/social" || path.startsWith("callback/"));
-}
-
-/** Attempts of a signed-in person count by session, which others cannot exhaust; mails count by their address. */
-function beginAttempt(
-  context: AccountsContext,
-  { method, throttle, countsSuccess }: AuthEndpoint,
-  exchange: Exchange,
-  fields: unknown,
-  signedIn: SessionWithPerson | undefined,
-): LoginAttempt | undefined {
-  if (throttle === undefined) return undefined;
-  if (method === "GET") return beginReadAttempt(context, exchange, signedIn);
-  const [{ loginThrottle }, { clientAddress }] = [context, exchange];
-  const account = throttle.accountField === undefined ? undefined : textField(fields, throttle.accountField);
-  const isOwnAccount = account === undefined || (countsSuccess !== true && isEmailOf(signedIn, account));
-  const session = attemptSession(signedIn);
-  if (session !== undefined && throttle.isLookup === true)
-    return loginThrottle.beginRead(clientAddress, { isSameOrigin: true, session });
-  if (session !== undefined && isOwnAccount) return loginThrottle.begin(clientAddress, { session });
-  return loginThrottle.begin(clientAddress, { account: account === "" ? undefined : account });
-}
-
-function isEmailOf(signedIn: SessionWithPerson | undefined, email: string): boolean {
-  return signedIn?.person.email === email.toLowerCase();
 }
 
 /** The row that must exist when the library writes: the session of the caller, or the passkey that signs in. */
@@ -232,11 +223,6 @@ function withoutToken(reply: HttpResponse): HttpResponse {
 
 function deviceToken(reply: HttpResponse): string | undefined {
   return deviceTokenSchema.safeParse(tryParseJson(reply.bytes ?? "")).data?.access_token;
-}
-
-function textField(fields: unknown, name: string): string {
-  const value = isJsonObject(fields) ? fields[name] : undefined;
-  return typeof value === "string" ? value : "";
 }
 
 function noSuchEndpoint(path: string): Fault {

@@ -17,7 +17,7 @@ export function signUpHandlers(context: AccountsContext): Record<string, Handler
       const mail = requireOpenSignUp(context);
       const email = (await readBody(exchange, SignUpBody)).email.trim().toLowerCase();
       // Every request counts, because every request sends a mail.
-      context.loginThrottle.begin(exchange.clientAddress, { account: email });
+      context.loginThrottle.beginMail(exchange.clientAddress, email);
       const isKnown = (await context.store.people.personByEmail(email)) !== undefined;
       mail(isKnown ? existingAccountMail(context, email) : await signUpMail(context, email));
       return { status: 202, json: { asked: true } };
@@ -34,11 +34,11 @@ export function signUpHandlers(context: AccountsContext): Record<string, Handler
       requireSameOrigin(exchange.headers, context.publicUrl);
       requireOpenSignUp(context);
       const { token, name, password } = await readBody(exchange, SignUpFinish);
-      const attempt = context.loginThrottle.begin(exchange.clientAddress);
+      const attempt = context.loginThrottle.begin({ is: "client", address: exchange.clientAddress });
       const link = await findValidLink(context, "sign_up", token);
       if (link === undefined || link.email === null) throw invalidLink();
       attempt.succeed();
-      const { cookie } = await createAccount(
+      const { cookies } = await createAccount(
         context,
         exchange,
         { email: link.email, name, password },
@@ -51,7 +51,7 @@ export function signUpHandlers(context: AccountsContext): Record<string, Handler
           authorize: async () => undefined,
         },
       );
-      return { status: 201, json: { email: link.email, name }, cookies: [cookie] };
+      return { status: 201, json: { email: link.email, name }, cookies };
     }),
   };
 }

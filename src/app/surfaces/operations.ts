@@ -1,11 +1,13 @@
 import { fault } from "../../contract/faults.ts";
+import { isLoopbackHost } from "../../domain/tenancy/trusted-origins.ts";
 import { buffered, type Exchange, type Handler } from "../exchange.ts";
 
 export type OperationsDeps = {
   /** Why the gateway is not ready; undefined when it is. */
   readonly unready: () => Promise<string | undefined>;
   readonly metricsText: () => Promise<{ readonly contentType: string; readonly body: string }>;
-  readonly isOperator: (authorization: string | undefined) => boolean;
+  /** Counts a wrong token against the caller's address. */
+  isOperator(caller: Pick<Exchange, "headers" | "clientAddress">): boolean;
 };
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -28,10 +30,10 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
       });
     }),
     getMetrics: buffered(async (exchange) => {
-      if (!isLocal(exchange) && !deps.isOperator(exchange.headers.authorization)) {
+      if (!isLocal(exchange) && !deps.isOperator(exchange)) {
         throw fault("invalid_admin_token", {
           message:
-            "Metrics are available on the same machine, or with the operator token as `Authorization: Bearer <token>`.",
+            "Metrics are available on the same machine as localhost or 127.0.0.1, or with the operator token as `Authorization: Bearer <token>`.",
         });
       }
       const { contentType, body } = await deps.metricsText();
@@ -42,8 +44,11 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
 
 const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
 
-/** A request forwarded by a local proxy is not local, trusted proxy or not. */
+/**
+ * A request forwarded by a local proxy is not local, trusted proxy or not; neither is one for another host name, which a
+ * proxy without forwarding headers or a rebound DNS name of a page in a local browser sends.
+ */
 function isLocal({ clientAddress, headers }: Exchange): boolean {
   const loopback = clientAddress === "::1" || clientAddress.startsWith("127.");
-  return loopback && FORWARDED.every((name) => headers[name] === undefined);
+  return loopback && isLoopbackHost(headers.host) && FORWARDED.every((name) => headers[name] === undefined);
 }

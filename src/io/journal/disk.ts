@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   constants,
   fdatasync,
@@ -9,6 +10,7 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  statSync,
   truncateSync,
   writeSync,
 } from "node:fs";
@@ -16,6 +18,17 @@ import { appendFile, rm } from "node:fs/promises";
 import { promisify } from "node:util";
 
 const fsyncAsync = promisify(fsync);
+
+const PRIVATE_FOLDER = 0o700;
+
+/** A folder of an earlier version may be readable for others. One of another user stays as its owner set it. */
+function closeToOthers(folder: string): void {
+  try {
+    if ((statSync(folder).mode & 0o077) !== 0) chmodSync(folder, PRIVATE_FOLDER);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) throw error;
+  }
+}
 
 /** The file system as the journal uses it. Tests inject failures here. */
 export type Disk = {
@@ -42,7 +55,8 @@ export type Disk = {
 
 export const realDisk: Disk = {
   makeFolder: (folder) => {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER });
+    closeToOthers(folder);
   },
   list: (folder) => readdirSync(folder),
   read: (file) => readFileSync(file),

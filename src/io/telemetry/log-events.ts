@@ -17,6 +17,10 @@ const error: LogEventOf = (fields, action) => ({ level: "error", fields, action 
  * tests/log-events.test.ts compares it with the log calls in src.
  */
 export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
+  "accounts: notice of failed sign-ins not sent": warn(
+    ["err"],
+    "Check the store; the failed sign-ins are in the audit log (`person.sign_in_failed`).",
+  ),
   "accounts: removal of expired sessions failed": warn(
     ["err"],
     "Check the store; the next sweep retries within a minute.",
@@ -146,6 +150,10 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "nodes: storing the last contact failed": warn(["err"], "Check the store; only the displayed time is stale."),
   "nodes: writing the audit entry failed": warn(["err"], "Check the store; the event is only in this log line."),
+  "operator-token: address throttled after wrong tokens": warn(
+    ["address"],
+    "Find out who sends from this address; if it guesses, block it in front of the gateway. If it is your own client, give it the current token.",
+  ),
   "payments: message rejected, no money moved": warn(
     ["adapter"],
     "Compare the payment with the order at the payment provider; check the signing secrets.",

@@ -16,6 +16,8 @@ type LogExportOutcome = (typeof LOG_EXPORT_OUTCOMES)[number];
 const ALERT_DELIVERY_OUTCOMES = ["delivered", "later", "failed"] as const;
 type AlertDeliveryOutcome = (typeof ALERT_DELIVERY_OUTCOMES)[number];
 
+const TOKEN_REJECTIONS = ["wrong", "throttled"] as const;
+
 export type GaugeSources = {
   readonly runningRequests: () => number;
   readonly draining: () => number;
@@ -86,6 +88,10 @@ export class Metrics extends RequestMetrics {
     "gateway_peer_refusals_total",
     "Rejected connections and requests of other instances, by reason.",
   );
+  readonly #tokenRejections = new CounterSeries(
+    "gateway_operator_token_rejections_total",
+    "Wrong tokens sent to the management API or /metrics, by whether their address was throttled.",
+  );
   readonly #alerts = new CounterSeries(
     "gateway_alert_deliveries_total",
     "Alert delivery attempts, by channel and result.",
@@ -95,6 +101,7 @@ export class Metrics extends RequestMetrics {
   constructor() {
     super();
     for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
+    for (const why of TOKEN_REJECTIONS) this.#tokenRejections.add(`why="${why}"`, 0);
     for (const channel of CHANNELS)
       for (const result of ALERT_DELIVERY_OUTCOMES) this.#alerts.add(alertLabels(channel, result), 0);
     for (const target of LOG_TARGETS)
@@ -239,6 +246,10 @@ export class Metrics extends RequestMetrics {
     this.#peerRejections.add(`why="${why}"`, 1);
   }
 
+  recordTokenRejection(why: (typeof TOKEN_REJECTIONS)[number]): void {
+    this.#tokenRejections.add(`why="${why}"`, 1);
+  }
+
   recordTelemetryExport(signal: Signal, result: ExportResult): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
   }
@@ -274,6 +285,7 @@ export class Metrics extends RequestMetrics {
       this.#credentialRejections,
       this.#usageReplaced,
       this.#peerRejections,
+      this.#tokenRejections,
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
