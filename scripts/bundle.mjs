@@ -115,7 +115,7 @@ async function make(folder) {
     keepOnDisk(made);
     remove(folder);
     renameSync(made, folder);
-    prime(folder);
+    prime(folder, compiledIn(folder));
   } finally {
     rmSync(made, { recursive: true, force: true });
   }
@@ -130,10 +130,10 @@ export async function writeReleaseBundle(folder) {
 }
 
 /** Fills the compile cache so that the first start is fast; a failure is harmless. */
-function prime(folder) {
+export function prime(folder, compiled) {
   const main = pathToFileURL(path.join(folder, "main.js")).href;
   const args = [...NODE_FLAGS, "--input-type=module", "--eval", `await import("${main}")`];
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiledIn(folder) };
+  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
   spawnSync(pinnedNode(), args, { cwd: ROOT, env, stdio: "ignore", timeout: PRIME_MS_MAX });
 }
 

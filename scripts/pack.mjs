@@ -28,22 +28,27 @@ const COPIED = [
   "THIRD_PARTY_NOTICES.md",
 ];
 
-/** Stages the package, packs it and returns the tarball's path. */
+/** Packs the release and returns the path of the tarball. */
 export async function packRelease(target) {
   await setUp("run");
   await buildPortal();
   mkdirSync(path.join(ROOT, ".cache"), { recursive: true });
   const stage = mkdtempSync(path.join(ROOT, ".cache/packing-"));
   try {
-    await writeReleaseBundle(path.join(stage, "dist/gateway"));
-    copyFiles(stage);
-    writeFileSync(path.join(stage, "package.json"), `${JSON.stringify(releaseManifest(), null, 2)}\n`);
-    writeFileSync(path.join(stage, "LICENCES.txt"), licenceTexts());
-    writeFileSync(path.join(stage, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);
+    await stageRelease(stage);
     return await npmPack(stage, target);
   } finally {
     rmSync(stage, { recursive: true, force: true });
   }
+}
+
+/** Writes the files of the release package; packages and portal must be there. */
+export async function stageRelease(stage) {
+  await writeReleaseBundle(path.join(stage, "dist/gateway"));
+  copyFiles(stage);
+  writeFileSync(path.join(stage, "package.json"), `${JSON.stringify(releaseManifest(), null, 2)}\n`);
+  writeFileSync(path.join(stage, "LICENCES.txt"), licenceTexts());
+  writeFileSync(path.join(stage, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);
 }
 
 function copyFiles(stage) {

@@ -1,27 +1,31 @@
 /**
- * The last step of the image's build, after packages and sources are in place: builds the portal, takes away its sources and
- * every package that only built it, puts the gateway together and compiles it, so that a start in a read-only file system
- * finds everything, and writes down what the image is made of.
+ * Makes what the image runs, in the folder that is given: the release package, the pinned Node, the health check, and compiled
+ * code, because the file system of a container is read-only. `node deploy/image/build.mjs /app`
  */
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { bundle } from "../../scripts/bundle.mjs";
+import { prime } from "../../scripts/bundle.mjs";
+import { NODE_PACKAGES } from "../../scripts/launch.mjs";
+import { stageRelease } from "../../scripts/pack.mjs";
 import { buildPortal } from "../../scripts/portal.mjs";
-import { sbom } from "../../scripts/sbom.mjs";
-import { ROOT, setUp } from "../../scripts/setup.mjs";
-import { removeOtherPackages } from "./packages.mjs";
+import { ROOT } from "../../scripts/setup.mjs";
+
+const target = path.resolve(process.argv[2] ?? "");
 
 await buildPortal();
-// Without its sources the portal is never rebuilt at start.
-const portal = path.join(ROOT, "portal");
-for (const name of readdirSync(portal))
-  if (name !== "dist") rmSync(path.join(portal, name), { recursive: true, force: true });
-// The build has rendered the guides.
-const documents = readdirSync(ROOT).filter((name) => name === "docs" || name.endsWith(".md"));
-for (const name of documents) rmSync(path.join(ROOT, name), { recursive: true, force: true });
-// Records that packages match the lock file, so that a start installs nothing.
-await setUp("run");
-const made = await bundle();
-if (made === undefined || !existsSync(path.join(made, "compiled"))) throw new Error("the gateway was not bundled");
-removeOtherPackages(ROOT);
-writeFileSync(path.join(ROOT, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);
+await stageRelease(target);
+addNode();
+cpSync(path.join(ROOT, "deploy/image/healthcheck.mjs"), path.join(target, "deploy/image/healthcheck.mjs"));
+const compiled = path.join(target, "dist/compiled");
+prime(path.join(target, "dist/gateway"), compiled);
+if (!existsSync(compiled)) throw new Error("The gateway was not compiled in advance.");
+
+/** The program and its licence, without headers. */
+function addNode() {
+  const name = NODE_PACKAGES.find((candidate) => existsSync(path.join(ROOT, "node_modules", candidate, "bin/node")));
+  if (name === undefined) throw new Error(`npm installed none of ${NODE_PACKAGES.join(", ")}.`);
+  for (const file of ["bin/node", "LICENSE", "package.json"])
+    cpSync(path.join(ROOT, "node_modules", name, file), path.join(target, "node_modules", name, file));
+  mkdirSync(path.join(target, "node_modules/.bin"));
+  symlinkSync(`../${name}/bin/node`, path.join(target, "node_modules/.bin/node"));
+}

@@ -4,9 +4,12 @@
 #   docker run --read-only --cap-drop ALL --network host -e GATEWAY_NODE_TOKEN inference-node:0.1.0 \
 #     --url https://gateway.example.eu --upstream http://127.0.0.1:11434/v1
 #
+# For both architectures: docker buildx build --platform linux/amd64,linux/arm64 …
 # It has the same file as the gateway serves at /node/agent.mjs. docs/guides/nodes.md explains nodes.
 
-FROM node:26.10.0-bookworm-slim AS build
+ARG NODE_IMAGE=node:26.10.0-trixie-slim
+
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 ENV npm_config_cache=/tmp/npm
 COPY package.json package-lock.json .npmrc tsconfig.json ./
@@ -15,12 +18,11 @@ COPY scripts scripts
 COPY src src
 RUN node_modules/.bin/node scripts/bundle.mjs /agent
 
-FROM node:26.10.0-bookworm-slim
+FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Inference Gateway node agent" \
       org.opencontainers.image.description="Connects a local model server to an Inference Gateway" \
       org.opencontainers.image.version="0.1.0" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.base.name="node:26.10.0-bookworm-slim"
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build --chown=0:0 /agent/agent.mjs /app/agent.mjs
 COPY --chown=0:0 LICENSE /app/
 USER 10001:10001

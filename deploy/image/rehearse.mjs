@@ -15,9 +15,9 @@ const PORT = "18080";
 const READY_TRIES = 240;
 
 const dockerfile = readFileSync(path.join(ROOT, "deploy/image/Dockerfile"), "utf8").replaceAll("\\\n", " ");
-const [build = "", run = ""] = dockerfile.split(/^FROM /m).slice(1);
+const [, build = "", run = ""] = dockerfile.split(/^FROM /m);
 const folder = process.argv[2] ?? mkdtempSync(path.join(os.tmpdir(), "gateway-image-"));
-const [app, data] = [path.join(folder, "app"), path.join(folder, "data")];
+const [source, app, data] = ["build", "app", "data"].map((name) => path.join(folder, name));
 
 try {
   buildApp();
@@ -28,24 +28,25 @@ try {
 }
 
 function buildApp() {
-  mkdirSync(app, { recursive: true });
-  mkdirSync(data, { recursive: true });
+  for (const made of [source, app, data]) mkdirSync(made, { recursive: true });
   chmodSync(folder, 0o755);
-  if (process.getuid() === 0) sh(`chown ${USER}:${USER} ${app} ${data}`, folder);
-  for (const [, sources = "", to = ""] of build.matchAll(/^COPY (?:--\S+ )*(.*) (\S+)$/gm)) {
-    for (const source of sources.split(" ")) {
-      const target = to.endsWith("/") ? path.join(app, to, path.basename(source)) : path.join(app, to);
-      cpSync(path.join(ROOT, source), target, { recursive: true, filter: isCopied });
+  for (const [, names = "", to = ""] of build.matchAll(/^COPY (?:--\S+ )*(.*) (\S+)$/gm)) {
+    for (const name of names.split(" ")) {
+      const target = to.endsWith("/") ? path.join(source, to, path.basename(name)) : path.join(source, to);
+      cpSync(path.join(ROOT, name), target, { recursive: true, filter: isCopied });
     }
   }
-  if (process.getuid() === 0) sh(`chown -R ${USER}:${USER} ${app}`, folder);
-  for (const [, line = ""] of build.matchAll(/^RUN (npm .*|node_modules.*)$/gm)) sh(line, app, asUser());
+  if (process.getuid() === 0) sh(`chown -R ${USER}:${USER} ${source} ${app} ${data}`, folder);
+  for (const [, line = ""] of build.matchAll(/^RUN (npm .*|node_modules.*)$/gm))
+    sh(line.replace("/app", app), source, asUser());
   if (process.getuid() === 0) sh(`chown -R 0:0 ${app}`, folder);
 }
 
 /** What the ignore file beside the Dockerfile leaves out. */
 function isCopied(file) {
-  return !/\/(?:portal\/dist|portal\/\.build-[^/]*|node_modules)(?:\/|$)|\.test\.tsx?$|\/\.env|\.log$/.test(file);
+  return !/\/(?:portal\/dist|portal\/\.build-[^/]*|deploy\/(?:compose|helm)|node_modules)(?:\/|$)|\.test\.tsx?$|\/\.env|\.log$/.test(
+    file,
+  );
 }
 
 async function runApp() {

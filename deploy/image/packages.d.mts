@@ -1,2 +1,0 @@
-export function packagesThatRun(root: string, folders?: readonly string[]): ReadonlySet<string>;
-export function removeOtherPackages(root: string): void;
