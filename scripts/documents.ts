@@ -8,6 +8,7 @@ import { LOG_EVENTS } from "../src/io/telemetry/log-events.ts";
 import { PARAMETERS, type Parameter } from "../src/language/canon/parameters.ts";
 import { ALIASES, CALL_FIELDS, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
 import { FIELD_TABLES } from "../src/language/dialects/field-tables.ts";
+import { NEUTRAL_VALUES } from "../src/language/dialects/neutral-values.ts";
 import { NO_OP_FIELDS, type NoOpField } from "../src/language/dialects/no-op-fields.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../src/language/dialects/responses/fields.ts";
 import type { FieldSupport } from "../src/language/dialects/upstream-dialect.ts";
@@ -353,6 +354,28 @@ the model accepts them.
 flex price, and tiers that cost more are refused there ([prices](guides/prices.md#separately-billed-features)).
 
 An invalid value is refused with \`400 invalid_value\` and the field's name in \`param\`.
+
+## Neutral values
+
+Clients send some parameters even where they request nothing: LangChain and LlamaIndex send \`parallel_tool_calls\` with every
+function call. With \`parameters: lenient\`, a workspace or a key accepts the values below where the dialect lacks the parameter.
+The provider then receives what it would receive without it, and every other value is still refused:
+
+\`\`\`sh
+bin/gateway policy set research --parameters lenient   # every key of the workspace
+bin/gateway key set key_… --parameters lenient         # one key; its value replaces the workspace's
+\`\`\`
+
+${table(
+  ["parameter", "accepted values", "why"],
+  NEUTRAL_VALUES.map(({ parameter, values, why }) => [
+    `\`${parameter}\``,
+    values.map((value) => `\`${JSON.stringify(value)}\``).join(", "),
+    why,
+  ]),
+)}
+
+The default is \`strict\`: the table at the top of this page.
 
 ## What a model adds
 

@@ -59,7 +59,7 @@ describe("the life cycle of a workspace, by commands", () => {
     expect(await json("wallet", "entries", "shop")).toMatchObject({ data: [{ amount: "10.00", note: "start" }] });
     const set = ["policy", "set", "shop"];
     await json(...set, "--floor", "L1", "--countries", "DE,FR", "--zdr", "on", "--no-training", "on");
-    await json(...set, "--block", "sandbox-us", "--allow-models", "sandbox/chat");
+    await json(...set, "--block", "sandbox-us", "--allow-models", "sandbox/chat", "--parameters", "lenient");
     expect(await json("policy", "show", "shop")).toEqual({
       floor: "L1",
       countries: ["DE", "FR"],
@@ -69,8 +69,9 @@ describe("the life cycle of a workspace, by commands", () => {
       allowed_models: ["sandbox/chat"],
       own_nodes: "subject",
       test_keys: "any",
+      parameters: "lenient",
     });
-    const off = ["--zdr", "off", "--no-training", "off", "--block", "", "--allow-models", ""];
+    const off = ["--zdr", "off", "--no-training", "off", "--block", "", "--allow-models", "", "--parameters", "none"];
     expect(await json(...set, "--floor", "none", "--countries", "", ...off)).toEqual({
       floor: null,
       countries: null,
@@ -80,6 +81,7 @@ describe("the life cycle of a workspace, by commands", () => {
       allowed_models: null,
       own_nodes: "subject",
       test_keys: "any",
+      parameters: null,
     });
   });
 
@@ -165,6 +167,7 @@ describe("the life cycle of a workspace, by commands", () => {
       allowed_models: ["sandbox/chat"],
       own_nodes: "subject",
       test_keys: "any",
+      parameters: null,
     };
     expect((await json("key", "show", id))["policy"]).toEqual(whole);
     const set = await json("key", "set", id, "--countries", "", "--floor", "");

@@ -16,6 +16,12 @@ export const policySettings: Flag[] = [
   { flags: "--no-training <on|off>", field: "no_training", says: "require no training on request data", read: onOff },
   { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, comma-separated", read: list },
   { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, comma-separated", read: list },
+  {
+    flags: "--parameters <handling>",
+    field: "parameters",
+    says: "neutral values of parameters that a model lacks: lenient accepts, strict (default) rejects them; none: not set",
+    read: orLift(oneOf("strict", "lenient")),
+  },
 ];
 
 const workspaceSettings: Flag[] = [

@@ -14,16 +14,20 @@ afterAll(() => gateway.close());
 
 const WAYS = ["@langchain/openai chat", "@langchain/openai responses", "@langchain/anthropic"] as const;
 
+function openAiModel(model: string, apiKey = gateway.key, useResponsesApi = false) {
+  return new ChatOpenAI({
+    model,
+    apiKey,
+    configuration: { baseURL: `${gateway.url}/v1` },
+    useResponsesApi,
+    maxRetries: 0,
+  });
+}
+
 function chatModel(way: (typeof WAYS)[number], model: string) {
   if (way === "@langchain/anthropic")
     return new ChatAnthropic({ model, apiKey: gateway.key, anthropicApiUrl: gateway.url, maxRetries: 0 });
-  return new ChatOpenAI({
-    model,
-    apiKey: gateway.key,
-    configuration: { baseURL: `${gateway.url}/v1` },
-    useResponsesApi: way === "@langchain/openai responses",
-    maxRetries: 0,
-  });
+  return openAiModel(model, gateway.key, way === "@langchain/openai responses");
 }
 
 const weather = tool(async ({ city }) => `sunny in ${city}`, {
@@ -71,4 +75,25 @@ describe.each(cases)("$way with $id", ({ way, id }) => {
     const report = await chatModel(way, id).withStructuredOutput(Report, { name: "report" }).invoke("report");
     expect(Report.parse(report)).toEqual(report);
   });
+});
+
+describe("with lenient parameters", () => {
+  let key: string;
+  beforeAll(async () => {
+    ({ key } = await gateway.tenant({ key: { environment: "test", policy: { parameters: "lenient" } } }));
+  });
+
+  test.each(["sandbox/claude", "sandbox/gemini", "sandbox/nova"])(
+    "PARAM-08 function calling with parallel_tool_calls: false works on %s",
+    async (id) => {
+      const model = openAiModel(id, key);
+      const called = await model.bindTools([weather], { parallel_tool_calls: false }).invoke("get_weather please");
+      expect(called.tool_calls?.map(({ name }) => name)).toEqual(["get_weather"]);
+      const Report = z.object({ city: z.string(), degrees: z.number() });
+      const structured = model.withStructuredOutput(Report, { name: "report", method: "functionCalling" });
+      expect(Report.safeParse(await structured.invoke("report")).success).toBe(true);
+      const refused = openAiModel(id).bindTools([weather], { parallel_tool_calls: false });
+      await expect(refused.invoke("get_weather please")).rejects.toThrow("parallel_tool_calls");
+    },
+  );
 });

@@ -168,20 +168,22 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Set limit" }).first().waitFor();
   });
 
-  test("PORTAL-06 NODE-04 KEY-09 own nodes are exempted and test keys restricted, and new keys say what they call", async () => {
+  test("PORTAL-06 NODE-04 KEY-09 PARAM-08 own nodes, test keys and parameters are set, and new keys say what they call", async () => {
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L1" });
     const page = await portal.page("operator");
     await page.goto(portal.at("policy"));
     await page.getByLabel("Exempt own nodes").check();
     await page.getByLabel("Simulated providers only").check();
-    await page.getByText("2 rules changed").waitFor();
+    await page.getByLabel("Lenient").check();
+    await page.getByText("3 rules changed").waitFor();
     await page.getByRole("button", { name: "Save policy" }).click();
     await page.getByText("Policy saved").waitFor();
-    expect(await policy()).toMatchObject({ own_nodes: "exempt", test_keys: "simulated" });
+    expect(await policy()).toMatchObject({ own_nodes: "exempt", test_keys: "simulated", parameters: "lenient" });
     await page.goto(portal.at("keys?new=1"));
     await page.getByLabel("Environment").selectOption("test");
     await page.getByText("Reaches simulated providers only").waitFor();
-    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { own_nodes: "subject", test_keys: "any" });
+    const cleared = { own_nodes: "subject", test_keys: "any", parameters: null };
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", cleared);
     await page.reload();
     await page.getByLabel("Environment").selectOption("test");
     await page.getByText("the same models at the same price as a live key").waitFor();

@@ -175,6 +175,7 @@ describe("the policy in force", () => {
       allowed_models: [MODEL],
       own_nodes: "subject",
       test_keys: "any",
+      parameters: null,
     });
     expect(explained.rules).toEqual([
       { rule: "floor", value: "L3", from: ["router"] },

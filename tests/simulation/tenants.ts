@@ -42,6 +42,7 @@ export function drawPolicy(chance: Chance, share: number): Policy {
     allowedModels: chance.is(share / 2) ? chance.atLeastOne(MODELS, 0.7) : null,
     ownNodesExempt: false,
     testKeysSimulated: false,
+    parameters: null,
   };
 }
 

@@ -26,6 +26,7 @@ export function policyView(policy: Policy) {
     allowed_models: policy.allowedModels,
     own_nodes: policy.ownNodesExempt ? ("exempt" as const) : ("subject" as const),
     test_keys: policy.testKeysSimulated ? ("simulated" as const) : ("any" as const),
+    parameters: policy.parameters,
   };
 }
 
@@ -299,4 +300,5 @@ export const RULE_NAMES = {
   allowedModels: "allowed_models",
   ownNodesExempt: "own_nodes",
   testKeysSimulated: "test_keys",
+  parameters: "parameters",
 } as const satisfies Readonly<Record<PolicyRuleName, keyof ReturnType<typeof policyView>>>;

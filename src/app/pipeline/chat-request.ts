@@ -92,12 +92,12 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
 }
 
 export function chatOutline({ call }: InboundRequest, inputTokens: number): RequestOutline {
-  const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
+  const { model, routingHints, parameters, neutralParameters, parameterNames, native, extras, maxOutputTokens } = call;
   const { unknownField } = call;
   const requirements: RequestOutline["requirements"] = {
     needs: needsOf(call),
     parameters,
-    defaultedParameters: defaultValued,
+    neutralParameters,
     parameterNames,
     nativeFields: unknownField === undefined ? native : [unknownField],
     extras,

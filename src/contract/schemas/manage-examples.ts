@@ -10,6 +10,7 @@ export const policy = {
   allowed_models: null,
   own_nodes: "subject" as const,
   test_keys: "any" as const,
+  parameters: null,
 };
 
 export const keyPolicy = { personal_keys: true, approval: false, ip_allowlist: null };
@@ -176,6 +177,7 @@ export const requestDetail = {
         allowed_models: null,
         own_nodes: "subject",
         test_keys: "any",
+        parameters: null,
       },
     },
   ],

@@ -21,6 +21,7 @@ const RuleName = z.enum([
   "allowed_models",
   "own_nodes",
   "test_keys",
+  "parameters",
 ]);
 
 const Size = z.object({ models: z.number(), endpoints: z.number() });
@@ -98,6 +99,7 @@ const policy = {
   allowed_models: null,
   own_nodes: "subject",
   test_keys: "any",
+  parameters: null,
 } as const;
 
 export const policyVersion = { version: 2, created_at: "2026-11-15T09:30:00.000Z", by: "ada@example.eu", policy };

@@ -71,6 +71,7 @@ export const explained = {
     allowed_models: null,
     own_nodes: "subject" as const,
     test_keys: "any" as const,
+    parameters: null,
   },
   rules: [
     { rule: "floor", value: "L2", from: ["router"] },

@@ -24,7 +24,10 @@ const OWN_NODES =
   "`exempt`: the workspace's own nodes may serve below this floor, though never below the floor of a key, router or request. `subject`: the floor applies to them.";
 const TEST_KEYS =
   "`simulated`: test keys of the workspace reach simulated providers only. `any`: they call the same models at the same price as live keys.";
+const PARAMETERS =
+  "`lenient`: parameters that an endpoint's dialect lacks are accepted with a value that requests nothing, such as `store: false`. `strict`: they are rejected whatever their value.";
 const OwnNodes = z.enum(["subject", "exempt"]);
+const ParameterHandling = z.enum(["strict", "lenient"]);
 const TestKeys = z.enum(["any", "simulated"]);
 
 export const PolicyView = z
@@ -37,6 +40,9 @@ export const PolicyView = z
     allowed_models: z.array(z.string()).nullable().meta({ description: "Allowed model ids; null: every model." }),
     own_nodes: OwnNodes.meta({ description: `${OWN_NODES} Set by workspaces only.` }),
     test_keys: TestKeys.meta({ description: `${TEST_KEYS} Set by workspaces only.` }),
+    parameters: ParameterHandling.nullable().meta({
+      description: `${PARAMETERS} A key's value replaces the workspace's; null: not set, so a key follows its workspace, and a workspace is strict.`,
+    }),
   })
   .meta({ id: "Policy" });
 
@@ -54,6 +60,9 @@ const restrictions = {
   allowed_models: ModelIds.nullable()
     .optional()
     .meta({ description: "Model ids of the catalogue; an empty list or null allows every model." }),
+  parameters: ParameterHandling.nullable()
+    .optional()
+    .meta({ description: `${PARAMETERS} Null clears it.` }),
 };
 
 export const PolicyPatch = z

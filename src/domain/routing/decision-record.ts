@@ -155,13 +155,13 @@ const FIELD_CHARS_MAX = 100;
 
 /** The log stores names of needs and parameters, never values or content. Its field names are part of the stored format. */
 export function toRequirementsRecord(requirements: Requirements, hints: RoutingHints | undefined): RequirementsRecord {
-  const { needs, parameters, defaultedParameters, nativeFields, maxOutputTokens } = requirements;
+  const { needs, parameters, neutralParameters, nativeFields, maxOutputTokens } = requirements;
   const storedHints = hints === undefined ? undefined : toStoredHints(hints);
   const field = nativeFields?.[0];
   const record: { -readonly [Member in keyof RequirementsRecord]: RequirementsRecord[Member] } = {};
   if (needs.length > 0) record.needs = [...new Set(needs.map(({ need }) => need))];
   if (parameters.length > 0) record.parameters = parameters;
-  if (defaultedParameters !== undefined) record.usual = defaultedParameters;
+  if (neutralParameters !== undefined) record.usual = neutralParameters;
   if (field !== undefined) record.native = field.slice(0, FIELD_CHARS_MAX);
   if (maxOutputTokens !== undefined) record.maxOutputTokens = maxOutputTokens;
   if (storedHints !== undefined) record.wishes = storedHints;

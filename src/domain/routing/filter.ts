@@ -144,7 +144,7 @@ export function capabilityExclusionCause(
   row: ReachableEndpoint,
   { request: { requirements, policy }, context: { support } }: EligibilityCheck,
 ): ExclusionCause | undefined {
-  let missing = findMissingCapability(row, requirements, support);
+  let missing = findMissingCapability(row, requirements, support, policy);
   if (requirements.extras !== undefined || requirements.needs.length > 0)
     missing ??= findRestrictedFeature(row, requirements, policy, support);
   return missing === undefined ? undefined : capabilityCause(missing);
@@ -155,11 +155,12 @@ function findMissingCapability(
   limited: EndpointWithLimits,
   requirements: Requirements,
   support: DialectSupport,
+  policy: Policy,
 ): MissingCapability | undefined {
   const { endpoint, model } = limited;
   if (requirements.checkFit !== undefined) return requirements.checkFit(endpoint, model);
   const isNative = support.isNative?.(endpoint) === true;
-  const unencodable = isNative ? undefined : findUnencodable(endpoint, requirements, support);
+  const unencodable = isNative ? undefined : findUnencodable(endpoint, requirements, support, policy);
   if (unencodable !== undefined) return unencodable;
   for (const { need, param } of requirements.needs) {
     if ((!isNative && !support.takesNeed(endpoint, need, requirements)) || !supportsNeed(endpoint, model, need))
@@ -181,6 +182,7 @@ function findUnencodable(
   endpoint: Endpoint,
   requirements: Requirements,
   support: DialectSupport,
+  policy: Policy,
 ): MissingCapability | undefined {
   const nativeField = requirements.nativeFields?.[0];
   if (nativeField !== undefined && support.forwardsUnknown?.(endpoint, requirements) !== true)
@@ -188,6 +190,7 @@ function findUnencodable(
   if (requirements.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
   for (const parameter of requirements.parameters) {
     if (support.takesParameter(endpoint, parameter, requirements)) continue;
+    if (policy.parameters === "lenient" && requirements.neutralParameters?.includes(parameter)) continue;
     const param = requirements.parameterNames?.[parameter] ?? parameter;
     return { reason: `does not support the parameter ${param}`, param };
   }

@@ -208,6 +208,7 @@ test("POL-02 for any catalogue and policy, no planned endpoint is excluded by th
     allowedModels: fc.constant(null),
     ownNodesExempt: fc.boolean(),
     testKeysSimulated: fc.boolean(),
+    parameters: fc.constantFrom(null, "strict", "lenient"),
   });
   fc.assert(
     fc.property(

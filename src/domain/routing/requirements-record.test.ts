@@ -14,7 +14,7 @@ const FULL: Requirements = {
     { need: "image_input", param: "messages.2.content.0" },
   ],
   parameters: ["temperature", "tools"],
-  defaultedParameters: ["temperature"],
+  neutralParameters: ["temperature"],
   nativeFields: ["thinking.display", "container"],
   inputTokens: 10,
   maxOutputTokens: 64,
@@ -43,7 +43,7 @@ test("ROUTE-07 requirements survive the round trip through the log, with the cou
   const again = fromRequirementsRecord(kept(FULL, ROUTING_HINTS), 77);
   expect(again?.requirements).toMatchObject({
     parameters: FULL.parameters,
-    defaultedParameters: FULL.defaultedParameters,
+    neutralParameters: FULL.neutralParameters,
     nativeFields: ["thinking.display"],
     inputTokens: 77,
     maxOutputTokens: 64,

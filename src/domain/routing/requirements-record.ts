@@ -17,7 +17,7 @@ export function toStoredHints({ provider, costTier, remainingTurns }: RoutingHin
 
 /** For replaying a plan; undefined when the record is incomplete. */
 export function fromRequirementsRecord(
-  { needs = [], parameters = [], usual: defaultedParameters, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
+  { needs = [], parameters = [], usual: neutralParameters, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
   inputTokens: number,
 ): { requirements: Requirements; hints: RoutingHints | undefined } | undefined {
   const { provider, ...rest } = wishes;
@@ -26,7 +26,7 @@ export function fromRequirementsRecord(
     requirements: {
       needs: needs.map((need) => ({ need, param: need })),
       parameters,
-      defaultedParameters,
+      neutralParameters,
       nativeFields: native === undefined ? undefined : [native],
       inputTokens,
       maxOutputTokens,

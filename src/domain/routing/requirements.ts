@@ -10,8 +10,8 @@ export type Requirements = {
   readonly needs: readonly NeedSource[];
   /** Parameters that the caller sent, by their row in the parameter table. */
   readonly parameters: readonly Parameter[];
-  /** Parameters that were sent with their default value. */
-  readonly defaultedParameters?: readonly Parameter[] | undefined;
+  /** Parameters that were sent with a value that requests nothing. */
+  readonly neutralParameters?: readonly Parameter[] | undefined;
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
   /** Fields that exist only in the caller's dialect. */
   readonly nativeFields?: readonly string[] | undefined;
@@ -59,7 +59,7 @@ export type DialectSupport = {
   takesParameter(
     endpoint: Endpoint,
     parameter: Parameter,
-    alongside: Pick<Requirements, "needs" | "defaultedParameters">,
+    alongside: Pick<Requirements, "needs" | "neutralParameters">,
   ): boolean;
   takesNeed(endpoint: Endpoint, need: NeedSource["need"], alongside: Pick<Requirements, "needs">): boolean;
 };

@@ -13,6 +13,7 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   allowedModels: names,
   ownNodesExempt: fc.boolean(),
   testKeysSimulated: fc.boolean(),
+  parameters: fc.constantFrom(null, "strict", "lenient"),
 });
 
 test("POL-01 a rule is in force exactly if it has a source", () => {

@@ -17,6 +17,7 @@ const RULES = [
   "allowedModels",
   "ownNodesExempt",
   "testKeysSimulated",
+  "parameters",
 ] as const satisfies readonly PolicyRuleName[];
 
 /** The layers behind each rule of a combined policy. */
@@ -31,6 +32,7 @@ export function policyRuleSources(effective: Policy, layers: readonly PolicyLaye
 function contributesRule(policy: Partial<Policy>, rule: PolicyRuleName, effective: Policy): boolean {
   const value = policy[rule];
   if (rule === "floor") return value !== null && value === effective.floor;
+  if (rule === "parameters") return value != null && value === effective.parameters;
   // Only test keys are restricted, so the rule is not in force for a live key.
   if (rule === "testKeysSimulated") return value === true && effective.simulatedOnly === true;
   if (rule === "blockedProviders") return (policy.blockedProviders?.length ?? 0) > 0;

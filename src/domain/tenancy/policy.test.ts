@@ -42,6 +42,7 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   allowedModels: fc.option(names),
   ownNodesExempt: fc.boolean(),
   testKeysSimulated: fc.boolean(),
+  parameters: fc.constantFrom(null, "strict", "lenient"),
 });
 const some = fc.record(
   {

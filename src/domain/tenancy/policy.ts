@@ -18,11 +18,19 @@ export type Policy = {
   readonly ownNodesExempt: boolean;
   /** Set by a workspace only: its test keys reach simulated providers only. */
   readonly testKeysSimulated: boolean;
+  /** Null: not stated, which is `strict` in force. A key's own value replaces the workspace's. */
+  readonly parameters: ParameterHandling | null;
   /** Combined policies: the floor that key, router and request add, which holds for exempt nodes as well. */
   readonly addedFloor?: Level | null;
   /** Combined policies: only simulated providers are allowed. */
   readonly simulatedOnly?: boolean;
 };
+
+/**
+ * `strict`: a parameter that an endpoint's dialect lacks is rejected whatever its value. `lenient`: values that request
+ * nothing are accepted there.
+ */
+export type ParameterHandling = "strict" | "lenient";
 
 /** The rules that a workspace can set; the other fields of a policy are derived. */
 export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly">;
@@ -36,6 +44,7 @@ export const OPEN_POLICY: Policy = {
   allowedModels: null,
   ownNodesExempt: false,
   testKeysSimulated: false,
+  parameters: null,
 };
 
 /** A policy that was in force from its creation until the next version. */
@@ -55,8 +64,8 @@ export function levelRank(level: LevelState): number {
 }
 
 /**
- * Combines two policies: the stricter floor, the intersection of allowlists and the union of requirements and blocks. The
- * result is never looser. Returns the same object if nothing is added.
+ * Combines two policies: the stricter floor, the intersection of allowlists and the union of requirements and blocks. It
+ * never reaches more endpoints. Returns the same object if nothing is added.
  */
 export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | undefined): Policy {
   if (more === null || more === undefined) return policy;
@@ -69,6 +78,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
   const ownNodesExempt = policy.ownNodesExempt && more.ownNodesExempt !== false;
   const testKeysSimulated = policy.testKeysSimulated || more.testKeysSimulated === true;
   const addedFloor = ownNodesExempt ? addedFloorOf(policy, more) : null;
+  const parameters = more.parameters ?? policy.parameters;
   const simulatedOnly = policy.simulatedOnly === true || more.simulatedOnly === true;
   const same =
     floor === policy.floor &&
@@ -79,6 +89,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     allowedModels === policy.allowedModels &&
     ownNodesExempt === policy.ownNodesExempt &&
     testKeysSimulated === policy.testKeysSimulated &&
+    parameters === policy.parameters &&
     addedFloor === (policy.addedFloor ?? null) &&
     simulatedOnly === (policy.simulatedOnly ?? false);
   if (same) return policy;
@@ -91,6 +102,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     allowedModels,
     ownNodesExempt,
     testKeysSimulated,
+    parameters,
     ...(addedFloor === null ? {} : { addedFloor }),
     ...(simulatedOnly ? { simulatedOnly } : {}),
   };

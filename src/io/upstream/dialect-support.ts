@@ -2,7 +2,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DialectSupport } from "../../domain/routing/requirements.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/need.ts";
-import type { Parameter } from "../../language/canon/parameters.ts";
+import { SAMPLING_PARAMETERS } from "../../language/canon/sampling.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import type { MediaKind, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
@@ -21,15 +21,12 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
   uploaded_file: "uploaded_file",
 };
 
-/** Models without sampling reject these in every dialect. */
-const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
-
 /** Shared by the surfaces: what the dialect of an endpoint supports. */
 const TRANSLATION_SUPPORT: DialectSupport = {
   // Decided by dialect and model facts, never by vendor: a provider's own parameter list excludes nothing.
-  takesParameter(endpoint, parameter, { needs, defaultedParameters }) {
-    const isDefault = defaultedParameters?.includes(parameter) === true;
-    if (SAMPLING.has(parameter) && !takesSampling(endpoint, isDefault ? "default" : "other")) return false;
+  takesParameter(endpoint, parameter, { needs, neutralParameters }) {
+    const isDefault = neutralParameters?.includes(parameter) === true;
+    if (SAMPLING_PARAMETERS.has(parameter) && !takesSampling(endpoint, isDefault ? "default" : "other")) return false;
     return dialectFor(endpoint, needs).fields[parameter] !== "400";
   },
   takesNeed(endpoint, need, { needs }) {

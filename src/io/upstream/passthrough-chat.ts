@@ -52,6 +52,7 @@ function passthroughFactsFor(endpoint: Endpoint, model: Model): PassthroughChatF
     outputLimit: outputLimitOf(endpoint),
     efforts: effortsOf(endpoint, model),
     neverReasons: endpoint.features.reasoning === false,
+    neverSamples: endpoint.features.sampling === false,
     quirks: endpoint.quirks ?? [],
   };
 }

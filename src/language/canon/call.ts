@@ -22,8 +22,8 @@ export type Call = {
   readonly includeUsage: boolean;
   /** Parameters that the caller sent, by their name in the parameter table. */
   readonly parameters: readonly Parameter[];
-  /** Sent parameters whose value equals the default. */
-  readonly defaultValued?: readonly Parameter[] | undefined;
+  /** Sent parameters whose value requests nothing of the provider. */
+  readonly neutralParameters?: readonly Parameter[] | undefined;
   /** The caller's own names of parameters that its dialect names differently. */
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
   /** Values of parameters that only the chat-completions and responses dialects can carry. */

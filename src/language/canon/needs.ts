@@ -17,7 +17,7 @@ export function needsOf(call: Call): NeedSource[] {
     if (call.reasoning.effort !== "none" && call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
   }
   const logprobs = LOGPROB_PARAMETERS.find(
-    (row) => call.parameters.includes(row) && !call.defaultValued?.includes(row),
+    (row) => call.parameters.includes(row) && !call.neutralParameters?.includes(row),
   );
   if (logprobs !== undefined) needs.push({ need: "logprobs", param: call.parameterNames?.[logprobs] ?? logprobs });
   if (call.stop.length > STOPS_SUPPORTED_BY_ALL)

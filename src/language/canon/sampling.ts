@@ -1,6 +1,9 @@
 import type { Call } from "./call.ts";
 import type { Parameter } from "./parameters.ts";
 
+/** Models without sampling reject these in every dialect. */
+export const SAMPLING_PARAMETERS: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
+
 /** Quirk: the model accepts only one of temperature and top_p. */
 export const ONE_SAMPLING = "one-sampling";
 

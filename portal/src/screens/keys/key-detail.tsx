@@ -142,7 +142,7 @@ function Limits({ subject: { rpm, scopes, ip_allowlist }, spend }: LimitsProps) 
 
 function policyRows({ policy }: Key): Rows {
   if (policy === null) return [{ name: "Key policy", value: "None (workspace policy applies)" }];
-  const { floor, countries, zero_data_retention, no_training, allowed_models, blocked_providers } = policy;
+  const { floor, countries, zero_data_retention, no_training, allowed_models, blocked_providers, parameters } = policy;
   const requirements = [
     ...(floor === null ? [] : [`Minimum level ${floor}`]),
     ...(countries === null ? [] : [`Countries: ${countries.join(", ")}`]),
@@ -150,6 +150,7 @@ function policyRows({ policy }: Key): Rows {
     ...(no_training ? ["No training"] : []),
     ...(allowed_models === null ? [] : [`Models: ${allowed_models.join(", ")}`]),
     ...(blocked_providers.length === 0 ? [] : [`Blocked providers: ${blocked_providers.join(", ")}`]),
+    ...(parameters === null ? [] : [parameters === "lenient" ? "Lenient parameters" : "Strict parameters"]),
   ];
   return [
     {

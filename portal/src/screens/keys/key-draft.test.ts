@@ -72,6 +72,13 @@ test("an emptied field removes the restriction, and a date is the key's last ful
   expect(changeBody(draftOf(KEY), never, true, NOW_MS)).toEqual({ expires_at: null });
 });
 
+test("PARAM-08 a key states how it handles parameters, or follows its workspace", () => {
+  const draft = { ...NEW_KEY, policy: { ...NEW_KEY.policy, parameters: "lenient" } };
+  expect(createBody(draft, true, NOW_MS)).toMatchObject({ policy: { parameters: "lenient" } });
+  const other = { ...NEW_KEY, policy: { ...NEW_KEY.policy, noTraining: true } };
+  expect(createBody(other, true, NOW_MS)).toMatchObject({ policy: { parameters: null } });
+});
+
 test("PORTAL-02 spend limits are part of the create request, and a change names only the changed period", () => {
   const draft = { ...NEW_KEY, name: "capped", spendLimits: { day: "2,50", month: "" } };
   expect(createBody(draft, true, NOW_MS)).toEqual({

@@ -34,6 +34,8 @@ export type PolicyDraft = {
   /** Empty: all. */
   readonly models: readonly string[];
   readonly blocked: readonly string[];
+  /** "workspace": same as the workspace. */
+  readonly parameters: string;
 };
 
 const EMPTY_POLICY: PolicyDraft = {
@@ -43,6 +45,7 @@ const EMPTY_POLICY: PolicyDraft = {
   noTraining: false,
   models: [],
   blocked: [],
+  parameters: "workspace",
 };
 
 export const NEW_KEY: KeyDraft = {
@@ -80,6 +83,7 @@ export function draftOf(key: Key, limits?: Limits): KeyDraft {
             noTraining: policy.no_training,
             models: policy.allowed_models ?? [],
             blocked: policy.blocked_providers,
+            parameters: policy.parameters ?? "workspace",
           },
   };
 }
@@ -121,6 +125,8 @@ function changedSettings(before: KeyDraft, after: KeyDraft, isAdmin: boolean, no
 
 const FLOORS = ["none", "L0", "L1", "L2", "L3", "L4"] as const;
 
+const PARAMETERS = ["strict", "lenient"] as const;
+
 function policyBody(policy: PolicyDraft): ChangeBody["policy"] {
   return {
     floor: FLOORS.find((floor) => floor === policy.floor) ?? "none",
@@ -129,6 +135,7 @@ function policyBody(policy: PolicyDraft): ChangeBody["policy"] {
     no_training: policy.noTraining,
     allowed_models: listOrNull(policy.models),
     blocked_providers: listOrNull(policy.blocked),
+    parameters: PARAMETERS.find((handling) => handling === policy.parameters) ?? null,
   };
 }
 

@@ -81,7 +81,7 @@ export function KeySettingsFields(props: Props) {
       {isAdmin && (
         <Section
           title="Key policy"
-          about="What the key may reach, in addition to the workspace policy. It can only be stricter."
+          about="What the key may reach, in addition to the workspace policy (it can only be stricter), and how it treats parameters."
         >
           <KeyPolicyFields
             workspace={workspace}

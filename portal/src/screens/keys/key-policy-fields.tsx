@@ -13,6 +13,12 @@ const FLOORS = [
   ...["L0", "L1", "L2", "L3", "L4"].map((level) => ({ value: level, label: `At least ${level}` })),
 ];
 
+const PARAMETERS = [
+  { value: "workspace", label: "Same as workspace" },
+  { value: "strict", label: "Strict" },
+  { value: "lenient", label: "Lenient" },
+];
+
 type Props = {
   readonly workspace: string;
   readonly policy: PolicyDraft;
@@ -72,6 +78,13 @@ export function KeyPolicyFields({ workspace, policy, error, change }: Props) {
         checked={policy.noTraining}
         onChange={(noTraining) => change({ noTraining })}
       />
+      <Field label="Parameters" hint="Lenient accepts values that request nothing, such as store: false">
+        <Select
+          value={policy.parameters}
+          onChange={(event) => change({ parameters: event.target.value })}
+          options={PARAMETERS}
+        />
+      </Field>
     </div>
   );
 }

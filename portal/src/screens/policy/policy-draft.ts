@@ -35,6 +35,7 @@ export const RULE_LABELS: Readonly<Record<RuleName, string>> = {
   allowed_models: "Allowed models",
   own_nodes: "Own nodes",
   test_keys: "Test keys",
+  parameters: "Parameters",
 };
 
 const RULES = Object.keys(RULE_LABELS).filter(isRule);
@@ -76,6 +77,8 @@ function ruleText(policy: Policy, rule: RuleName): string {
       return policy.own_nodes === "exempt" ? "Exempt from the floor" : "Subject to the floor";
     case "test_keys":
       return policy.test_keys === "simulated" ? "Simulated providers only" : "All providers";
+    case "parameters":
+      return policy.parameters === "lenient" ? "Lenient" : "Strict";
   }
 }
 

@@ -67,6 +67,14 @@ export function PolicyRules({ draft, setDraft, problems, preview }: Props) {
           onChange={(isOn) => put({ test_keys: isOn ? "simulated" : "any" })}
         />
       </Card>
+      <Card title="Parameters">
+        <Checkbox
+          label="Lenient"
+          hint="Accept parameters that a model lacks when their value requests nothing, such as store: false. Otherwise they are rejected."
+          checked={draft.parameters === "lenient"}
+          onChange={(isOn) => put({ parameters: isOn ? "lenient" : null })}
+        />
+      </Card>
       <BlockedProviders draft={draft} put={put} />
       <AllowedModels draft={draft} put={put} problem={problems.allowed_models} />
     </Stack>

@@ -8,7 +8,7 @@ type Policy = Omit<RequestDetail["policies"][number]["policy"], "floor"> & { rea
 /** Readable requirements of a policy. */
 export function policyRequirements(policy: Policy): string[] {
   const { floor, countries, zero_data_retention, no_training, blocked_providers, allowed_models } = policy;
-  const { own_nodes, test_keys } = policy;
+  const { own_nodes, test_keys, parameters } = policy;
   return [
     ...(floor === null ? [] : [`minimum level ${floor}`]),
     ...(countries === null ? [] : [`countries ${countries.join(", ")}`]),
@@ -18,6 +18,7 @@ export function policyRequirements(policy: Policy): string[] {
     ...(allowed_models === null ? [] : [`models ${allowed_models.join(", ")}`]),
     ...(own_nodes === "exempt" ? ["own nodes exempt from the floor"] : []),
     ...(test_keys === "simulated" ? ["test keys reach simulated providers only"] : []),
+    ...(parameters === null ? [] : [`${parameters} parameters`]),
   ];
 }
 

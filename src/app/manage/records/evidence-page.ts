@@ -93,6 +93,7 @@ function policyText(policy: EvidenceReport["policies"][number]["policy"]): strin
     policy.allowed_models === null ? undefined : `models: ${policy.allowed_models.join(", ")}`,
     policy.own_nodes === "exempt" ? "own nodes exempt from the floor" : undefined,
     policy.test_keys === "simulated" ? "test keys: simulated providers only" : undefined,
+    policy.parameters === null ? undefined : `parameters: ${policy.parameters}`,
   ].filter((rule) => rule !== undefined);
   return rules.length === 0 ? "no restrictions" : rules.join("; ");
 }

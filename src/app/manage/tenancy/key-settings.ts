@@ -38,7 +38,7 @@ export function parseKeySettings(input: KeySettingsPatch, names: KnownNames): Pa
 /** Applies a policy patch: null lifts the whole policy, and rules without effect are removed. */
 export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<Policy> | null): Partial<Policy> | null {
   if (change === null) return null;
-  const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels } = {
+  const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels, parameters } = {
     ...OPEN_POLICY,
     ...before,
     ...change,
@@ -50,6 +50,7 @@ export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<P
     ...(noTraining ? { noTraining } : {}),
     ...(blockedProviders.length === 0 ? {} : { blockedProviders }),
     ...(allowedModels === null ? {} : { allowedModels }),
+    ...(parameters === null ? {} : { parameters }),
   };
   return Object.keys(demands).length === 0 ? null : demands;
 }

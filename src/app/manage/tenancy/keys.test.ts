@@ -93,6 +93,7 @@ describe("creating", () => {
       allowed_models: null,
       own_nodes: "subject",
       test_keys: "any",
+      parameters: null,
     };
     expect((await show(issued["id"]))["policy"]).toEqual(shown);
     const change = (policy: unknown) => room.ask("manageChangeKey", { params, body: { policy } });

@@ -33,6 +33,7 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
         }),
     ...(input.own_nodes === undefined ? {} : { ownNodesExempt: input.own_nodes === "exempt" }),
     ...(input.test_keys === undefined ? {} : { testKeysSimulated: input.test_keys === "simulated" }),
+    ...(input.parameters === undefined ? {} : { parameters: input.parameters }),
   };
 }
 

@@ -148,6 +148,7 @@ describe("policy", () => {
       allowed_models: null,
       own_nodes: "subject",
       test_keys: "any",
+      parameters: null,
     });
     expect(await room.ask("manageShowPolicy", { params })).toEqual(changed);
     expect(room.directory.workspace("a-1")?.policy).toMatchObject({ floor: "L2", noTraining: true });

@@ -57,6 +57,7 @@ export const EVIDENCE_ROUTES = [
               allowed_models: null,
               own_nodes: "subject" as const,
               test_keys: "any" as const,
+              parameters: null,
             },
             requests: 1220,
             excluded: [{ rule: "sovereignty_floor_not_met", endpoints: 2, providers: ["deepinfra", "openai"] }],

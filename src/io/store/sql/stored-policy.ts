@@ -10,6 +10,8 @@ const rules = {
   allowedModels: z.array(z.string()).nullable(),
 };
 
+const parameters = z.enum(["strict", "lenient"]).nullable();
+
 /** Set by workspaces only. */
 const workspaceRules = { ownNodesExempt: z.boolean(), testKeysSimulated: z.boolean() };
 
@@ -18,6 +20,7 @@ export const fullPolicySchema: z.ZodType<Policy> = z.object({
   ...rules,
   ownNodesExempt: workspaceRules.ownNodesExempt.default(false),
   testKeysSimulated: workspaceRules.testKeysSimulated.default(false),
+  parameters: parameters.default(null),
 });
 
 /** A key's policy has only the rules it sets, and so have versions from before a rule existed. */
@@ -30,4 +33,5 @@ export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
   allowedModels: rules.allowedModels.exactOptional(),
   ownNodesExempt: workspaceRules.ownNodesExempt.exactOptional(),
   testKeysSimulated: workspaceRules.testKeysSimulated.exactOptional(),
+  parameters: parameters.exactOptional(),
 });

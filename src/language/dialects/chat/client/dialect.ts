@@ -7,6 +7,6 @@ import { ChunkWriter } from "./stream.ts";
 export const chatClient: ClientDialect = {
   places: new Set(["annotation_span", "audio_tokens"]),
   keepAlive: ": keep-alive\n\n",
-  openWriter: (head, call) => new ChunkWriter(head, call.includeUsage),
-  render: (events, head, _call, usage, cost) => renderReply(events, head, encodeUsage(usage, cost)),
+  openWriter: (head, call) => new ChunkWriter(head, call),
+  render: (events, head, call, usage, cost) => renderReply(events, head, call, encodeUsage(usage, cost)),
 };

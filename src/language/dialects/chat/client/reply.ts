@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyHead } from "../../client-dialect.ts";
@@ -22,6 +23,17 @@ export function annotation({ url, title, start, end }: Citation): JsonObject {
   };
 }
 
+/** Filters the events of a reply: without parallel tool calls, only the first call is shown, whatever the model does. */
+export function shownCalls({ openAiParameters }: Pick<Call, "openAiParameters">): (event: ReplyEvent) => boolean {
+  if (openAiParameters?.parallel_tool_calls !== false) return () => true;
+  let first: number | undefined;
+  return (event) => {
+    if (event.is !== "tool_call" && event.is !== "tool_arguments") return true;
+    first ??= event.index;
+    return event.index === first;
+  };
+}
+
 type FoldedReply = {
   content: string | null;
   refusal: string | null;
@@ -33,7 +45,7 @@ type FoldedReply = {
 };
 
 /** Builds the message that a client would assemble from the stream. */
-function fold(events: readonly ReplyEvent[]): FoldedReply {
+function fold(events: readonly ReplyEvent[], call: Call): FoldedReply {
   const folded: FoldedReply = {
     content: null,
     refusal: null,
@@ -43,7 +55,8 @@ function fold(events: readonly ReplyEvent[]): FoldedReply {
     annotations: [],
     reason: "stop",
   };
-  for (const event of events) foldEvent(folded, event);
+  const shown = shownCalls(call);
+  for (const event of events) if (shown(event)) foldEvent(folded, event);
   return folded;
 }
 
@@ -108,6 +121,6 @@ function completionOf(folded: FoldedReply, head: ReplyHead, usage: JsonObject): 
 }
 
 /** A whole chat completion: the message that a client would assemble from the stream. */
-export function renderReply(events: readonly ReplyEvent[], head: ReplyHead, usage: JsonObject): string {
-  return JSON.stringify(completionOf(fold(events), head, usage));
+export function renderReply(events: readonly ReplyEvent[], head: ReplyHead, call: Call, usage: JsonObject): string {
+  return JSON.stringify(completionOf(fold(events, call), head, usage));
 }

@@ -5,6 +5,7 @@ import { isParameter, type Parameter } from "../../../canon/parameters.ts";
 import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
+import { neutralParametersOf } from "../../neutral-values.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeReasoning } from "./reasoning.ts";
 import { allowedTools, decodeTool, decodeToolChoice, unknownSetting } from "./tool-settings.ts";
@@ -39,8 +40,7 @@ export function decodeRequest(request: ChatRequest): Call {
     stop: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
-    parameters: parametersOf(request),
-    defaultValued: defaultValuedIn(request),
+    ...sentParameters(request),
     ...sentNames(request),
     ...passedParameters(request),
     ...(hasStructuredSettings(request) ? unknownSetting(request) : NOTHING),
@@ -112,6 +112,11 @@ function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
   return { is: "json_schema", name, description: description ?? null, schema: schema ?? {}, strict: strict ?? null };
 }
 
+function sentParameters(request: ChatRequest): Pick<Call, "parameters" | "neutralParameters"> {
+  const parameters = parametersOf(request);
+  return parameters.length === 0 ? { parameters } : { parameters, neutralParameters: neutralParametersOf(request) };
+}
+
 function parametersOf(request: ChatRequest): Parameter[] {
   const rows: Parameter[] = [];
   const add = (row: Parameter) => {
@@ -165,11 +170,3 @@ function passedParameters(request: ChatRequest): Pick<Call, "openAiParameters"> 
 }
 
 const NOTHING = {};
-
-const DEFAULTS = { temperature: 1, top_p: 1, logprobs: false, top_logprobs: 0 } as const;
-const DEFAULTED = ["temperature", "top_p", "logprobs", "top_logprobs"] as const;
-
-function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined {
-  const defaulted = DEFAULTED.filter((field) => request[field] === DEFAULTS[field]);
-  return defaulted.length === 0 ? undefined : defaulted;
-}

@@ -1,11 +1,12 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { encodeDetail } from "../reasoning-details.ts";
 import { encodeUsage } from "../usage.ts";
 import { encodeStreamError } from "./errors.ts";
-import { annotation, toolCall } from "./reply.ts";
+import { annotation, shownCalls, toolCall } from "./reply.ts";
 
 /** Encodes canonical events as chat-completion chunks. */
 export class ChunkWriter implements ReplyWriter {
@@ -14,11 +15,14 @@ export class ChunkWriter implements ReplyWriter {
   readonly #before: string;
   readonly #after: string;
   readonly #usageNull: string;
+  readonly #isShown: (event: ReplyEvent) => boolean;
   #details = 0;
   #hasBegun = false;
 
-  constructor(head: ReplyHead, includeUsage: boolean) {
+  constructor(head: ReplyHead, call: Pick<Call, "includeUsage" | "openAiParameters">) {
+    const { includeUsage } = call;
     this.#head = head;
+    this.#isShown = shownCalls(call);
     this.#includeUsage = includeUsage;
     const text = JSON.stringify({
       id: head.id,
@@ -32,7 +36,7 @@ export class ChunkWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    const delta = this.#delta(event);
+    const delta = this.#isShown(event) ? this.#delta(event) : undefined;
     return delta === undefined ? "" : this.#role() + this.#before + JSON.stringify(delta) + this.#after;
   }
 

@@ -2,9 +2,12 @@ import type { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import type { JsonObject, MemberPatch, ParsedBody } from "../../../../kit/json.ts";
 import type { Call, Effort } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
+import type { Parameter } from "../../../canon/parameters.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
 import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
+import { SAMPLING_PARAMETERS } from "../../../canon/sampling.ts";
 import { validateLabels } from "../../labels.ts";
+import { FIELDS } from "../fields.ts";
 import { encodeToolChoice, USAGE_UNASKED } from "../upstream/request.ts";
 import { TOOL_IDS_9, ToolIds } from "../upstream/tool-ids.ts";
 import { ALL_ROLES, SIGNED_TOOL_CALLS } from "../upstream/turns.ts";
@@ -30,6 +33,8 @@ export type PassthroughChatFacts = {
   readonly efforts?: readonly Effort[] | null;
   /** The effort "none" is then honoured without a field, which the server may reject. */
   readonly neverReasons?: boolean;
+  /** The server rejects sampling parameters, whatever their value. */
+  readonly neverSamples?: boolean;
   readonly quirks: readonly Quirk[];
 };
 
@@ -73,6 +78,7 @@ export function requestPatches(request: ChatRequest, call: Call, facts: Passthro
     }
   }
   if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...limitPatches(request, outputLimit));
+  if (call.neutralParameters !== undefined) dropNeutral(patches, call.neutralParameters, facts);
   dropNulls(patches, request);
   return patches;
 }
@@ -84,6 +90,13 @@ function limitPatches(request: ChatRequest, wanted: OutputLimit): MemberPatch[] 
     { key: wanted, json: String(request[other]) },
     { key: other, json: null },
   ];
+}
+
+/** A parameter that this server lacks is accepted only with a value that requests nothing. */
+function dropNeutral(patches: MemberPatch[], neutral: readonly Parameter[], facts: PassthroughChatFacts): void {
+  for (const key of neutral)
+    if (FIELDS[key] === "400" || (facts.neverSamples && SAMPLING_PARAMETERS.has(key)))
+      patches.push({ key, json: null });
 }
 
 /** Some servers reject null, which means absent. */

@@ -113,7 +113,8 @@ const OUTPUT_TOKENS_MIN = 16;
 /** The first part of a call that the dialect cannot express; undefined if it is fully expressible. */
 export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undefined {
   const { model } = facts;
-  const parameter = call.parameters.find((row) => FIELDS[row] === "400");
+  // Whether neutral values are accepted was decided when the endpoint was chosen.
+  const parameter = call.parameters.find((row) => FIELDS[row] === "400" && !call.neutralParameters?.includes(row));
   if (parameter !== undefined) return unsupported(parameter, `${model} does not support the parameter ${parameter}`);
   const { maxOutputTokens } = call;
   if (maxOutputTokens !== undefined && maxOutputTokens < OUTPUT_TOKENS_MIN)
