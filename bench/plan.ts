@@ -55,7 +55,7 @@ const CASES: readonly (readonly [string, PlanRequest])[] = [
         allowedModels: null,
         ownNodesExempt: false,
         testKeysSimulated: false,
-      parameters: null,
+        parameters: null,
       },
     }),
   ],
