@@ -15,6 +15,7 @@ import { CHECKS, close, runSteps, runStepsBeside, tests } from "./steps.mjs";
 const PROGRAMS = [
   { isThere: () => isOnPath("curl"), debianPackages: ["curl"] },
   { isThere: hasPostgres, debianPackages: ["postgresql"] },
+  { isThere: () => isOnPath("pgbouncer"), debianPackages: ["pgbouncer"] },
   {
     isThere: () => ["redis-server", "valkey-server"].some(isOnPath),
     debianPackages: ["redis-server", "valkey-server"],

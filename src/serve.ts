@@ -37,16 +37,22 @@ function banner({ origin, firstKey, setupLink }: BannerInfo, { GATEWAY_PUBLIC_UR
 const SIGNAL_DEBOUNCE_MS = 1000;
 const FORCED_EXIT_MS = 1000;
 
-/** Runs until a stop signal. `--workers` overrides GATEWAY_WORKERS. */
-export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<void> {
+/** Runs until a stop signal and returns the exit code. `--workers` overrides GATEWAY_WORKERS. */
+export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<number> {
   const config = readConfig(workers === undefined ? env : { ...env, GATEWAY_WORKERS: workers });
-  if (cluster.isWorker) return serveAsWorker(config);
+  if (cluster.isWorker) {
+    await serveAsWorker(config);
+    return 0;
+  }
   const { GATEWAY_WORKERS: wanted } = config;
   const count = wanted === "auto" ? availableParallelism() : wanted;
-  const serving = count > 1 ? serveWithWorkers(config, count) : serveAlone(config);
-  return serving.catch((error: unknown) => {
+  try {
+    await (count > 1 ? serveWithWorkers(config, count) : serveAlone(config));
+    // Set by a component that asked for the stop because the process cannot continue.
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
     throw explainStartFailure(error, config);
-  });
+  }
 }
 
 async function serveAlone(config: Config): Promise<void> {
@@ -85,7 +91,7 @@ function untilStopped(signals: readonly string[], stop: () => Promise<unknown>):
       const exit = () => {
         resolve();
         // Half-open connections of vanished clients would keep the process alive.
-        setTimeout(() => process.exit(0), FORCED_EXIT_MS).unref();
+        setTimeout(() => process.exit(), FORCED_EXIT_MS).unref();
       };
       stop().then(exit, (error: unknown) => {
         process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);

@@ -45,9 +45,16 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlDeps
     dataDir,
     dataDirLock: directory,
     isShared: !fleet.isSingleInstance,
+    onTakenOver: exitAsFailed,
     clock: systemClock,
     log,
   });
+}
+
+/** Drains like after a stop signal, in the primary process of workers too; the exit code tells a supervisor to restart. */
+function exitAsFailed(): void {
+  process.exitCode = 1;
+  process.kill(process.pid, "SIGTERM");
 }
 
 export type Storage = Awaited<ReturnType<typeof openStorage>>;

@@ -95,8 +95,7 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
     const { workers: count } = options;
     exitOnSigtermAsPid1();
     const { serve } = await import("../serve.ts");
-    await serve(shell.env, typeof count === "string" ? count : undefined);
-    return 0;
+    return serve(shell.env, typeof count === "string" ? count : undefined);
   });
 }
 

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ADVISORY_LOCKS } from "../../src/io/store/sql/postgres/instance-lock.ts";
 import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
 import { eventually } from "../support/eventually.ts";
@@ -274,6 +276,25 @@ describe.skipIf(!hasPostgres)("start-up", () => {
     expect(gateway.stderr().trim().split("\n")).toHaveLength(1);
     expect(gateway.stdout()).toBe("");
     expect(gateway.stderr()).not.toContain(PASSWORD);
+  });
+
+  test("SCALE-21 a gateway whose database another one took over drains and exits with code 1", async () => {
+    const { url } = await cluster.database("migrated");
+    const gateway = spawnGateway({ ...SECRETS, DATABASE_URL: url });
+    await gateway.ready();
+    const other = new Client({ connectionString: url });
+    await other.connect();
+    const { ours, instance } = ADVISORY_LOCKS;
+    const taking = other.query(`select pg_advisory_lock(${ours}, ${instance})`);
+    await cluster.query(
+      { url, shown: "" },
+      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objid = ${instance}
+        and database = (select oid from pg_database where datname = current_database())`,
+    );
+    await taking;
+    expect(await gateway.exited).toBe(1);
+    expect(gateway.stdout() + gateway.stderr()).toContain("instance-lock: database is in use by another gateway");
+    await other.end();
   });
 
   test("OPS-04 a second gateway on the same database is refused without leaking the password", async () => {

@@ -64,11 +64,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   "idempotency: sweep of expired keys failed": warn(["err"], "Check the store; the next sweep retries."),
   "instance-lock: connection lost, lock released": warn(
     ["database"],
-    "Check PostgreSQL; paid work stops until the lock is reacquired.",
+    "Check PostgreSQL; nothing is written to it until the lock is reacquired, requests stay in the journal.",
   ),
   "instance-lock: database is in use by another gateway": error(
     ["database", "holder"],
-    "Stop the other gateway, or set REDIS_URL on all instances.",
+    "This process drains and exits with code 1. Stop one of the two gateways, or set REDIS_URL on both.",
   ),
   "instance-lock: database unreachable, will retry": warn(["error"], "Check PostgreSQL and the network."),
   "journal: final ingest failed, records stay in the journal": error(

@@ -13,21 +13,28 @@ import { StoreError } from "../store-error.ts";
 import { PooledConnection } from "./connection.ts";
 import type { DatabaseHealthProbe } from "./health-probe.ts";
 
+type PoolDialectOptions = {
+  readonly healthProbe?: DatabaseHealthProbe | undefined;
+  /** Throws while statements must not run. */
+  readonly assertUsable?: () => void;
+};
+
 /** The Kysely dialect on a connection pool. */
-export function poolDialect(pool: Pool, healthProbe?: DatabaseHealthProbe): Dialect {
+export function poolDialect(pool: Pool, options: PoolDialectOptions = {}): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => poolDriver(pool, healthProbe),
+    createDriver: () => poolDriver(pool, options),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
 }
 
-function poolDriver(pool: Pool, healthProbe: DatabaseHealthProbe | undefined): Driver {
+function poolDriver(pool: Pool, { healthProbe, assertUsable }: PoolDialectOptions): Driver {
   const acquired = new Map<DatabaseConnection, PooledConnection>();
   return {
     init: async () => {},
     async acquireConnection() {
+      assertUsable?.();
       const pooled = await PooledConnection.acquire(pool, healthProbe);
       const connection = connectionOn(pooled);
       acquired.set(connection, pooled);

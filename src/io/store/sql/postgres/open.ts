@@ -22,6 +22,7 @@ import { DatabaseHealthProbe } from "./health-probe.ts";
 import { ADVISORY_LOCKS, DatabaseInUseError, InstanceLock } from "./instance-lock.ts";
 import { logPartitions } from "./log-partitions.ts";
 import { awaitClose, openPool, type StatementTimeouts } from "./pool.ts";
+import { sharesServerSessions } from "./session-affinity.ts";
 
 /** The message names the database without its password, the reason and what to do. */
 class DatabaseUnusableError extends Error {
@@ -38,6 +39,12 @@ function adviceFor(reason: string): string {
   if (/its encoding is/.test(reason))
     return "create another database with createdb --encoding=UTF8 --template=template0 and use its name";
   if (/standby/.test(reason)) return "use the URL of its primary server";
+  if (/pooler in transaction mode/.test(reason))
+    return "set its pool mode to session, or use the server's own address: locks and settings belong to sessions";
+  if (/unsupported startup parameter/.test(reason))
+    return "add the parameter to ignore_startup_parameters of the pooler: the gateway sets it in a statement";
+  if (/self-signed certificate|unable to (verify|get) .*certificate/.test(reason))
+    return "add sslrootcert=/path/to/ca.pem to the URL: the authority of its certificate is unknown here";
   if (/support SSL/.test(reason)) return "enable TLS on the server, or remove sslmode from the URL";
   return "start PostgreSQL there, or use the URL of another server";
 }
@@ -59,6 +66,8 @@ export type PostgresSettings = {
   readonly dataDirLock?: "acquire" | "inherited";
   /** Other gateways may use the database, because they share their state. */
   readonly isShared?: boolean;
+  /** Another gateway holds the lock, or held it meanwhile: what this process has in memory is no longer true. */
+  readonly onTakenOver?: (() => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -71,15 +80,17 @@ const MIGRATION_LOCK_RETRY_MS = 100;
 /** Opens the PostgreSQL store: locks the data directory and, unless it is shared, the database, and migrates. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   const { address, dataDir, dataDirLock = "acquire", isShared = false, clock, log } = settings;
-  if (dataDirLock === "inherited") return sqlStore(postgresEngine(settings));
+  if (dataDirLock === "inherited") return sqlStore(postgresEngine(settings, undefined));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
-    if (!isShared) lock = await InstanceLock.acquire(address, log);
+    await rejectTransactionPoolers(settings);
+    if (!isShared) lock = await InstanceLock.acquire(address, { log, onTakenOver: settings.onTakenOver });
     if (settings.owner !== undefined) await migrateAsOwner(settings.owner, settings);
     await migratePostgres(address, settings);
-    const store = sqlStore(postgresEngine(settings));
+    await lock?.claim();
+    const store = sqlStore(postgresEngine(settings, lock));
     // What is loaded next stays in memory, and a killed predecessor may have a commit in flight.
     if (!isShared) await store.awaitPendingChanges();
     await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
@@ -99,13 +110,22 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   }
 }
 
+async function rejectTransactionPoolers({ address, owner }: PostgresSettings): Promise<void> {
+  await rejectTransactionPooler(address, "DATABASE_URL");
+  if (owner !== undefined) await rejectTransactionPooler(owner, "DATABASE_MIGRATION_URL");
+}
+
+async function rejectTransactionPooler(address: DatabaseAddress, setting: string): Promise<void> {
+  const isShared = await sharesServerSessions(address).catch((error: unknown) => {
+    throw new DatabaseUnusableError(address, errorText(error), setting);
+  });
+  if (isShared)
+    throw new DatabaseUnusableError(address, "a connection pooler in transaction mode is in front of it", setting);
+}
+
 function lockedStore(store: Store, lock: InstanceLock | undefined, onClosed: () => void): Store {
   return {
     ...store,
-    async ping() {
-      if (lock?.isLost === true) throw new StoreError("unavailable", "another gateway uses this database");
-      await store.ping();
-    },
     async close() {
       await store.close();
       await lock?.release();
@@ -199,7 +219,7 @@ export function openDatabase(
   });
 }
 
-function postgresEngine(settings: PostgresSettings): Engine {
+function postgresEngine(settings: PostgresSettings, lock: InstanceLock | undefined): Engine {
   const {
     address,
     connections,
@@ -210,7 +230,12 @@ function postgresEngine(settings: PostgresSettings): Engine {
   } = settings;
   const pool = openPool(address, connections, "default");
   const healthProbe = unresponsiveMs === undefined ? undefined : new DatabaseHealthProbe(address, unresponsiveMs);
-  const db = new Kysely<Database>({ dialect: poolDialect(pool, healthProbe), plugins: [bigintPlugin] });
+  const assertUsable = () => {
+    if (lock?.isHeld === false)
+      throw new StoreError("unavailable", "the lock of the database is lost, another gateway may use it");
+  };
+  const guards = { healthProbe, assertUsable };
+  const db = new Kysely<Database>({ dialect: poolDialect(pool, guards), plugins: [bigintPlugin] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
   // Started by the first batch, because readers do not need it. A failed batch is retried by its sender.
   let worker: StoreWorkerClient | undefined;
@@ -226,6 +251,7 @@ function postgresEngine(settings: PostgresSettings): Engine {
     normalizeRecordText: expandText,
     logPartitions: logPartitions(db, logRetentionMs),
     ingest: async (batch) => {
+      assertUsable();
       worker ??= new StoreWorkerClient(script, { address, unresponsiveMs }, replace);
       await worker.call({ is: "ingest", batch });
     },
@@ -233,7 +259,7 @@ function postgresEngine(settings: PostgresSettings): Engine {
       const longPool = openPool(address, 1, "long_running");
       try {
         const longRunning = new Kysely<Database>({
-          dialect: poolDialect(longPool, healthProbe),
+          dialect: poolDialect(longPool, guards),
           plugins: [bigintPlugin],
         });
         return await longRunning.connection().execute(async (session) => {

@@ -1,4 +1,4 @@
-import { Pool, type PoolConfig } from "pg";
+import { type ClientBase, Pool, type PoolConfig } from "pg";
 import type { DatabaseAddress } from "./address.ts";
 import { integerTypes } from "./values.ts";
 
@@ -26,13 +26,25 @@ export async function awaitClose(ending: Promise<unknown>): Promise<void> {
  * Settings that must not depend on server defaults: commits are durable when they return, because the journal then deletes the
  * records; isolation is read committed; and keepalives release the locks of a vanished machine.
  */
-export const SESSION_SETTINGS = `select
+const SESSION_SETTINGS = `select
   set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
     then 'on' else current_setting('synchronous_commit') end, false),
   set_config('default_transaction_isolation', 'read committed', false),
   set_config('tcp_keepalives_idle', '20', false),
   set_config('tcp_keepalives_interval', '5', false),
   set_config('tcp_keepalives_count', '4', false)`;
+
+/** A pooler may drop the timeouts that a connection asks for when it opens; here they are set where they are missing. */
+const TIMEOUT_SETTINGS = ["statement_timeout", "idle_in_transaction_session_timeout"]
+  .map(
+    (name) => `, set_config('${name}', case current_setting('${name}') when '0' then '${STATEMENT_TIMEOUT_MS}'
+    else current_setting('${name}') end, false)`,
+  )
+  .join("");
+
+export async function applySessionSettings(client: ClientBase, timeouts: StatementTimeouts): Promise<void> {
+  await client.query(timeouts === "default" ? SESSION_SETTINGS + TIMEOUT_SETTINGS : SESSION_SETTINGS);
+}
 
 /** `long_running` connections have no statement timeout. */
 export function connectionConfig({ url }: DatabaseAddress, timeouts: StatementTimeouts): PoolConfig {
@@ -61,7 +73,7 @@ export function openPool(address: DatabaseAddress, connections: number, timeouts
     onConnect: async (client) => {
       // A connection may break while idle; the next statement reports it.
       client.on("error", () => {});
-      await client.query(SESSION_SETTINGS);
+      await applySessionSettings(client, timeouts);
     },
   });
   pool.on("error", () => {});
