@@ -68,7 +68,9 @@ function recordsOf(workspaceId: string, keys: ReadonlyMap<string, string>, nowMs
     for (const [line, { key, model, provider, times, nanos }] of TRAFFIC.entries())
       for (let time = 0; time < Math.ceil(times * weight); time += 1) {
         const number = records.length;
-        const createdAtMs = dayMs - 60_000 - ((number * 7919) % 20_000) * 1000 * (back === 0 ? 0.001 : 1);
+        const beforeMs = 60_000 + ((number * 7919) % 20_000) * 1000 * (back === 0 ? 0.001 : 1);
+        // Shortly after midnight too, every record belongs to its day.
+        const createdAtMs = Math.max(dayMs - beforeMs, dayMs - (dayMs % DAY_MS));
         const own = {
           workspaceId,
           keyId: keys.get(key) ?? "",
