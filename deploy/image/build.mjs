@@ -22,9 +22,9 @@ if (!existsSync(compiled)) throw new Error("The gateway was not compiled in adva
 
 /** The program and its licence, without headers. */
 function addNode() {
-  const name = NODE_PACKAGES.find((candidate) => existsSync(path.join(ROOT, "node_modules", candidate, "bin/node")));
+  const name = NODE_PACKAGES.find((candidate) => existsSync(path.join(ROOT, "node_modules", candidate, "bin", "node")));
   if (name === undefined) throw new Error(`npm installed none of ${NODE_PACKAGES.join(", ")}.`);
-  for (const file of ["bin/node", "LICENSE", "package.json"])
+  for (const file of [path.join("bin", "node"), "LICENSE", "package.json"])
     cpSync(path.join(ROOT, "node_modules", name, file), path.join(target, "node_modules", name, file));
   mkdirSync(path.join(target, "node_modules/.bin"));
   symlinkSync(`../${name}/bin/node`, path.join(target, "node_modules/.bin/node"));

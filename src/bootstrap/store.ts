@@ -51,6 +51,15 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlDeps
   });
 }
 
+/** Creates and migrates the tables of PostgreSQL, without a gateway. Null: the embedded store is used. */
+export async function migrateDatabase(config: Config, log: Log) {
+  const { DATABASE_URL: address, DATABASE_MIGRATION_URL } = config;
+  if (address === null) return null;
+  const { migrateTables } = await import("../io/store/sql/postgres/open.ts");
+  const owner = DATABASE_MIGRATION_URL ?? undefined;
+  return { database: address.shown, applied: await migrateTables({ address, owner, clock: systemClock, log }) };
+}
+
 /** Drains like after a stop signal, in the primary process of workers too; the exit code tells a supervisor to restart. */
 function exitAsFailed(): void {
   process.exitCode = 1;

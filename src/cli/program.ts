@@ -66,6 +66,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
       done(await run({ args: command.processedArgs, options, format, shell }));
     });
   addServe(place, bind);
+  addMigrate(place("migrate"), bind);
   addMigrateStore(place("migrate-store"), bind);
   addCatalogue(place, bind);
   addBackup(place("backup"), bind);
@@ -105,6 +106,11 @@ function addBackup(command: Command, bind: Bind): void {
     .argument("<folder>", "destination: a new or empty folder")
     .option("--without-secrets", "exclude the operator token and the master key");
   bind(command, async (invocation) => (await import("./backup.ts")).runBackup(invocation));
+}
+
+function addMigrate(command: Command, bind: Bind): void {
+  command.description("create and migrate the tables of DATABASE_URL and exit; gateways may run meanwhile");
+  bind(command, async (invocation) => (await import("./migrate.ts")).runMigrate(invocation));
 }
 
 function addMigrateStore(command: Command, bind: Bind): void {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf } from "../support/deployment-env.ts";
@@ -11,6 +12,9 @@ import { openChart } from "../support/helm.ts";
 const FOLDER = path.join(PROJECT_ROOT, "deploy/helm/inference-gateway");
 const chart = openChart(FOLDER);
 const EVERYTHING = {
+  settings: { PORT: "9090", GATEWAY_TRUSTED_PROXIES: "10.1.2.0/24" },
+  migrations: { secretSettings: ["DATABASE_MIGRATION_URL"] },
+  service: { type: "LoadBalancer", annotations: { "lb/class": "internal" }, sourceRanges: ["192.0.2.0/24"] },
   ingress: { enabled: true, className: "nginx", annotations: { "a/b": "off" } },
   autoscaling: { enabled: true },
   serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
@@ -18,15 +22,23 @@ const EVERYTHING = {
   image: { pullSecrets: [{ name: "pull" }], digest: `sha256:${"a".repeat(64)}` },
   persistence: { storageClass: "fast" },
   podLabels: { team: "platform" },
+  annotations: { "team/contact": "platform" },
   podAnnotations: { note: "yes" },
+  priorityClassName: "high",
+  extraEnv: [{ name: "NODE_EXTRA_CA_CERTS", value: "/etc/gateway/ca.pem" }],
+  extraVolumes: [{ name: "ca", configMap: { name: "database-ca" } }],
+  extraVolumeMounts: [{ name: "ca", mountPath: "/etc/gateway", readOnly: true }],
   nodeSelector: { disk: "ssd" },
   tolerations: [{ key: "dedicated", operator: "Exists" }],
   affinity: { nodeAffinity: {} },
-  secretSettings: ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL", "GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"],
 };
+const ALL_SECRETS = ["DATABASE_URL", "REDIS_URL", "GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"];
+/** Groups of values that EVERYTHING changes in part, whole. */
+const PARTIAL = { image: chart.values["image"], settings: chart.values["settings"], persistence: { size: "1Gi" } };
 const LEAST = { replicas: 1, secretSettings: [], networkPolicy: { enabled: false }, serviceAccountName: "own" };
 
 const objectsOf = (values: object): Map<string, Json> => chart.render(values);
+const policyOf = (values: object) => objectsOf(values).get("NetworkPolicy/gw").spec.ingress;
 const podOf = (values: object) => objectsOf(values).get("StatefulSet/gw").spec.template.spec;
 const envOf = (values: object): Record<string, string> =>
   Object.fromEntries(podOf(values).containers[0].env.map(({ name, value }: Json) => [name, value ?? "gw-0"]));
@@ -36,9 +48,14 @@ describe("the chart", () => {
     const validate = new Ajv({ strict: false }).compile(
       JSON.parse(readFileSync(path.join(FOLDER, "values.schema.json"), "utf8")),
     );
-    expect(validate(chart.values), JSON.stringify(validate.errors)).toBe(true);
+    for (const right of [chart.values, { ...chart.values, ...EVERYTHING, ...PARTIAL }])
+      expect(validate(right), JSON.stringify(validate.errors)).toBe(true);
+    const { settings } = parse(readFileSync(path.join(FOLDER, "values.yaml"), "utf8"));
     for (const wrong of [
       { ...chart.values, replica: 2 },
+      ...["80", "7443", "66000", "http"].map((PORT) => ({ ...chart.values, settings: { ...settings, PORT } })),
+      { ...chart.values, settings: { ...settings, GATEWAY_DRAIN_TIMEOUT_MS: "1" } },
+      { ...chart.values, topologySpreadConstraints: [{ topologyKey: "zone" }] },
       { ...chart.values, settings: { GATEWAY_RPM_LIVE: 300 } },
       { ...chart.values, settings: { "gateway-rpm": "300" } },
       { ...chart.values, existingSecret: "" },
@@ -50,8 +67,8 @@ describe("the chart", () => {
   });
 
   test.each([
-    ["as it comes", {}, 6],
-    ["with everything", EVERYTHING, 9],
+    ["as it comes", {}, 7],
+    ["with everything", EVERYTHING, 10],
     ["with the least", LEAST, 4],
   ])("%s gives complete objects whose selectors and names match", (_name, values, count) => {
     const objects = objectsOf(values);
@@ -84,6 +101,10 @@ describe("the chart", () => {
       expect(problemsOf({ ...env, ...(peer === undefined ? {} : { GATEWAY_PEER_URL: peer }) })).toEqual([]);
     }
     expect(envOf({})["PORT"]).toBe(String(SETTINGS.PORT.fallback));
+    for (const values of [{}, EVERYTHING]) {
+      const names = podOf(values).containers[0].env.map(({ name }: Json) => name);
+      expect(new Set(names).size, String(names)).toBe(names.length);
+    }
     expect(Object.values(envOf({})).filter((value) => value.includes("secretKeyRef"))).toEqual([]);
   });
 
@@ -139,5 +160,100 @@ describe("the chart", () => {
   test("the replica count is not set if an autoscaler manages it", () => {
     expect(objectsOf({}).get("StatefulSet/gw").spec.replicas).toBe(2);
     expect(objectsOf(EVERYTHING).get("StatefulSet/gw").spec.replicas).toBeUndefined();
+  });
+
+  test("OPS-21 several instances need PostgreSQL and Redis, however they are set", () => {
+    const without = (...names: string[]) => ALL_SECRETS.filter((name) => !names.includes(name));
+    const several = /DATABASE_URL and REDIS_URL/;
+    for (const values of [
+      { secretSettings: without("REDIS_URL") },
+      { secretSettings: without("DATABASE_URL") },
+      { secretSettings: [], replicas: 3 },
+      { secretSettings: without("REDIS_URL"), replicas: 1, autoscaling: { enabled: true } },
+    ])
+      expect(() => objectsOf(values), JSON.stringify(values)).toThrow(several);
+    for (const values of [
+      { secretSettings: [], replicas: 1 },
+      { secretSettings: without("REDIS_URL"), extraEnv: [{ name: "REDIS_URL_FILE", value: "/etc/redis" }] },
+      { secretSettings: without("REDIS_URL"), settings: { REDIS_URL: "redis://valkey:6379" } },
+    ])
+      expect(() => objectsOf(values), JSON.stringify(values)).not.toThrow();
+  });
+
+  test("OPS-21 an ingress needs a choice of trusted proxies, and an autoscaler a measure", () => {
+    expect(() => objectsOf({ ingress: { enabled: true } })).toThrow(/settings\.GATEWAY_TRUSTED_PROXIES/);
+    for (const proxies of ["", "10.1.2.0/24"]) {
+      const values = { ingress: { enabled: true }, settings: { GATEWAY_TRUSTED_PROXIES: proxies } };
+      expect(envOf(values)["GATEWAY_TRUSTED_PROXIES"]).toBe(proxies);
+    }
+    const metrics = (autoscaling: object) =>
+      objectsOf({ autoscaling: { enabled: true, ...autoscaling } })
+        .get("HorizontalPodAutoscaler/gw")
+        .spec.metrics.map(({ type }: Json) => type);
+    expect(metrics({})).toEqual(["Pods", "Resource"]);
+    expect(metrics({ cpuPercent: 0 })).toEqual(["Pods"]);
+    expect(metrics({ runningRequests: 0 })).toEqual(["Resource"]);
+    expect(() => metrics({ runningRequests: 0, cpuPercent: 0 })).toThrow(/needs a measure/);
+    expect(() => metrics({ minReplicas: 9 })).toThrow(/minReplicas/);
+  });
+
+  test("callers from outside the cluster pass the network policy of the service that lets them in", () => {
+    const [, callers] = policyOf({});
+    expect(callers.from).toEqual([{ namespaceSelector: {} }]);
+    for (const type of ["LoadBalancer", "NodePort"]) {
+      const [own, open] = policyOf({ service: { type } });
+      expect(open).toEqual({ ports: [{ port: "http" }] });
+      expect(own.ports).toContainEqual({ port: "peers" });
+      expect(objectsOf({ service: { type } }).get("Service/gw").spec.externalTrafficPolicy).toBe("Local");
+    }
+    expect(policyOf(EVERYTHING)[1].from).toEqual([{ podSelector: {} }]);
+    expect(objectsOf({}).get("Service/gw").spec.externalTrafficPolicy).toBeUndefined();
+  });
+
+  test("the port is one setting for container, services and health check", () => {
+    const objects = objectsOf(EVERYTHING);
+    expect(podOf(EVERYTHING).containers[0].ports[0]).toEqual({ name: "http", containerPort: 9090 });
+    expect(objects.get("Service/gw-pods").spec.ports[0]).toMatchObject({ port: 9090, targetPort: "http" });
+    expect(envOf(EVERYTHING)["PORT"]).toBe("9090");
+  });
+
+  test("migrations run in a job before the pods change, and only there with the owner's URL", () => {
+    const job = objectsOf(EVERYTHING).get("Job/gw-migration");
+    expect(job.metadata.annotations["helm.sh/hook"]).toBe("pre-install,pre-upgrade");
+    const { template } = job.spec;
+    const [container] = template.spec.containers;
+    const given = (env: Json[]) => env.map(({ name }) => name);
+    expect(container.args).toEqual(["migrate"]);
+    expect(given(container.env)).toContain("DATABASE_MIGRATION_URL_FILE");
+    expect(given(podOf(EVERYTHING).containers[0].env)).not.toContain("DATABASE_MIGRATION_URL_FILE");
+    const named = container.env.map(({ name, value }: Json) => [name, value]);
+    expect(problemsOf(Object.fromEntries(named))).toEqual([]);
+    expect(container.volumeMounts.map(({ name }: Json) => name)).toEqual(["data", "secrets", "ca"]);
+    expect(template.spec.volumes.map(({ name }: Json) => name)).toEqual(["data", "secrets", "ca"]);
+    expect(container.securityContext).toEqual(podOf({}).containers[0].securityContext);
+    // No service and no network policy takes it for an instance.
+    expect(template.metadata.labels).not.toMatchObject(objectsOf({}).get("StatefulSet/gw").spec.selector.matchLabels);
+    // The startup probe of a pod that makes the migrations waits as long as the job may.
+    const { periodSeconds, failureThreshold } = podOf({}).containers[0].startupProbe;
+    expect(periodSeconds * failureThreshold).toBe(job.spec.activeDeadlineSeconds);
+    expect(objectsOf(LEAST).has("Job/gw-migration")).toBe(false);
+    expect(objectsOf({ migrations: { enabled: false } }).has("Job/gw-migration")).toBe(false);
+  });
+
+  test("pods are spread, and have what is added: environment, volumes, annotations, priority", () => {
+    const pod = podOf(EVERYTHING);
+    expect(pod.priorityClassName).toBe("high");
+    expect(pod.affinity).toEqual({ nodeAffinity: {} });
+    const { matchLabels } = objectsOf({}).get("StatefulSet/gw").spec.selector;
+    expect(pod.topologySpreadConstraints.map(({ topologyKey }: Json) => topologyKey)).toEqual([
+      "kubernetes.io/hostname",
+      "topology.kubernetes.io/zone",
+    ]);
+    for (const { labelSelector } of pod.topologySpreadConstraints) expect(labelSelector).toEqual({ matchLabels });
+    expect(podOf({ topologySpreadConstraints: [] }).topologySpreadConstraints).toBeUndefined();
+    expect(envOf(EVERYTHING)["NODE_EXTRA_CA_CERTS"]).toBe("/etc/gateway/ca.pem");
+    for (const [key, { metadata }] of objectsOf(EVERYTHING))
+      expect(metadata.annotations, key).toMatchObject({ "team/contact": "platform" });
+    expect(objectsOf(EVERYTHING).get("Service/gw").metadata.annotations["lb/class"]).toBe("internal");
   });
 });

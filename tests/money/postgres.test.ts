@@ -5,7 +5,7 @@ import { ADVISORY_LOCKS } from "../../src/io/store/sql/postgres/instance-lock.ts
 import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
 import { eventually } from "../support/eventually.ts";
-import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+import { runCli, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
 import { chatBody, connectedTo, costNanos, nanosOf } from "../support/scene.ts";
 import { startUpstream, type Upstream, unusedPort } from "../support/upstream.ts";
@@ -264,6 +264,22 @@ describe.skipIf(!hasPostgres)("start-up", () => {
       "error: GATEWAY_ADMIN_TOKEN: required, because DATABASE_URL is set",
       "GATEWAY_MASTER_KEY: required, because DATABASE_URL is set",
     ]);
+  });
+
+  test("OPS-05 `gateway migrate` makes the tables and exits, also as the owner, and a second time changes nothing", async () => {
+    const owner = await cluster.database("empty");
+    const env = { ...SECRETS, DATABASE_URL: owner.url };
+    const [first, again] = [await runCli(["migrate"], env), await runCli(["migrate"], env)];
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toMatch(/^postgres:\S+ is up to date after \d+ migrations\n$/);
+    expect(again.stdout).toMatch(/was up to date\n$/);
+    // Makes the role, if no test has before.
+    await cluster.database("migrated");
+    const app = cluster.asApp(owner);
+    const both = { ...SECRETS, DATABASE_URL: app.url, DATABASE_MIGRATION_URL: owner.url };
+    expect((await runCli(["migrate", "--json"], both)).json).toEqual({ database: app.shown, applied: 0 });
+    const { code, stderr } = await runCli(["migrate"], { DATA_DIR: temporaryFolder() });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("DATABASE_URL is not set")]);
   });
 
   test("OPS-04 an unreachable database ends it with one line without a password", async () => {

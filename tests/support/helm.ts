@@ -183,7 +183,7 @@ function command(
   const args: Value[] = [];
   for (let at = 0; at < rest.length; at += 1) {
     if (rest[at] === "(") {
-      const end = rest.indexOf(")", at);
+      const end = closing(rest, at);
       args.push(command(rest.slice(at + 1, end), scope, parts, []));
       at = end;
     } else args.push(term(rest[at] ?? "", scope));
@@ -199,27 +199,47 @@ function command(
   return work(...args);
 }
 
+/** The parenthesis that closes the one at this place. */
+function closing(words: readonly string[], from: number): number {
+  let depth = 0;
+  for (let at = from; at < words.length; at += 1) {
+    if (words[at] === "(") depth += 1;
+    if (words[at] === ")") depth -= 1;
+    if (depth === 0) return at;
+  }
+  throw new Error(`no parenthesis closes: ${words.join(" ")}`);
+}
+
 function term(word: string, { dot, names }: Scope): Value {
   if (word.startsWith('"')) return JSON.parse(word);
   if (/^-?\d+$/.test(word)) return Number(word);
-  if (word === ".") return dot;
-  if (word.startsWith("$")) {
-    if (!names.has(word)) throw new Error(`no ${word} here`);
-    return names.get(word);
-  }
-  if (!/^(?:\.\w+)+$/.test(word)) throw new Error(`not in this subset: ${word}`);
-  return word
-    .slice(1)
-    .split(".")
-    .reduce<Value>((value, name) => {
+  if (word === "." || word === "$") return dot;
+  const [, variable, fields = ""] = /^(\$\w+)?((?:\.\w+)*)$/.exec(word) ?? [];
+  if (variable === undefined && fields === "") throw new Error(`not in this subset: ${word}`);
+  if (variable !== undefined && !names.has(variable)) throw new Error(`no ${variable} here`);
+  const path = fields.split(".").slice(1);
+  return path.reduce<Value>(
+    (value, name) => {
       // A name that is missing in values.yaml is a mistake: Helm would print nothing.
       if (!isMap(value) || !(name in value)) throw new Error(`no value ${word}`);
       return value[name];
-    }, dot);
+    },
+    variable === undefined ? dot : names.get(variable),
+  );
 }
 
 const FUNCTIONS: Readonly<Record<string, (...args: Value[]) => Value>> = {
   not: (value) => !isTrue(value),
+  and: (...values) => values.find((value) => !isTrue(value)) ?? values.at(-1),
+  or: (...values) => values.find(isTrue) ?? values.at(-1),
+  eq: (one, other) => one === other,
+  ne: (one, other) => one !== other,
+  gt: (one, other) => Number(one) > Number(other),
+  int: (value) => Number(value),
+  contains: (part, text) => String(text).includes(String(part)),
+  fail: (message) => {
+    throw new Error(String(message));
+  },
   quote: (value) => JSON.stringify(String(value)),
   default: (fallback, value) => (isTrue(value) ? value : fallback),
   trunc: (length, value) => String(value).slice(0, Number(length)),
@@ -228,6 +248,7 @@ const FUNCTIONS: Readonly<Record<string, (...args: Value[]) => Value>> = {
     return text.endsWith(end) ? text.slice(0, -end.length) : text;
   },
   add: (...numbers) => numbers.reduce<number>((sum, value) => sum + Number(value), 0),
+  div: (one, other) => Math.trunc(Number(one) / Number(other)),
   mul: (...numbers) => numbers.reduce<number>((product, value) => product * Number(value), 1),
   toYaml: (value) => stringify(value).trimEnd(),
   nindent: (spaces, value) => `\n${String(value).replace(/^/gm, " ".repeat(Number(spaces)))}`,

@@ -19,13 +19,13 @@ export class MigrationError extends Error {
   }
 }
 
-/** Applies pending migrations. There are no down migrations: restore a backup instead. */
+/** Applies pending migrations and returns how many. There are no down migrations: restore a backup instead. */
 export async function migrate(
   engine: Pick<Engine, "db" | "ddl">,
   migrations: readonly Migration[],
   clock: Clock,
   warn: MigrationWarn = () => undefined,
-): Promise<void> {
+): Promise<number> {
   const { db, ddl } = engine;
   const applied = await readApplied(engine);
   for (const row of applied) {
@@ -40,8 +40,8 @@ export async function migrate(
       );
   }
   const appliedNumbers = new Set(applied.map(({ number }) => number));
-  for (const migration of migrations) {
-    if (appliedNumbers.has(migration.number)) continue;
+  const pending = migrations.filter(({ number }) => !appliedNumbers.has(number));
+  for (const migration of pending) {
     const statements = migration.statements(ddl);
     const onLockTimeout = () =>
       warn({ migration: migration.number }, "migration: waiting for a table lock, will retry");
@@ -68,6 +68,7 @@ export async function migrate(
         .execute();
     });
   }
+  return pending.length;
 }
 
 async function runStatements(session: Kysely<Database>, statements: readonly string[]): Promise<void> {

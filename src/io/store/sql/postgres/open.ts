@@ -45,6 +45,9 @@ function adviceFor(reason: string): string {
     return "add the parameter to ignore_startup_parameters of the pooler: the gateway sets it in a statement";
   if (/self-signed certificate|unable to (verify|get) .*certificate/.test(reason))
     return "add sslrootcert=/path/to/ca.pem to the URL: the authority of its certificate is unknown here";
+  if (/does not match certificate/.test(reason)) return "use a host name of the server's certificate in the URL";
+  if (/ENOENT.*, open /.test(reason))
+    return "correct the path of sslrootcert, sslcert or sslkey in the URL, or mount the file";
   if (/support SSL/.test(reason)) return "enable TLS on the server, or remove sslmode from the URL";
   return "start PostgreSQL there, or use the URL of another server";
 }
@@ -87,8 +90,7 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   try {
     await rejectTransactionPoolers(settings);
     if (!isShared) lock = await InstanceLock.acquire(address, { log, onTakenOver: settings.onTakenOver });
-    if (settings.owner !== undefined) await migrateAsOwner(settings.owner, settings);
-    await migratePostgres(address, settings);
+    await migrateWithOwner(settings);
     await lock?.claim();
     const store = sqlStore(postgresEngine(settings, lock));
     // What is loaded next stays in memory, and a killed predecessor may have a commit in flight.
@@ -100,17 +102,36 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   } catch (error) {
     await lock?.release();
     dataLock.release();
-    if (
-      error instanceof DatabaseInUseError ||
-      error instanceof MigrationError ||
-      error instanceof DatabaseUnusableError
-    )
-      throw error;
-    throw new DatabaseUnusableError(address, errorText(error));
+    throw explained(error, address);
   }
 }
 
-async function rejectTransactionPoolers({ address, owner }: PostgresSettings): Promise<void> {
+function explained(error: unknown, address: DatabaseAddress): unknown {
+  const isClear =
+    error instanceof DatabaseInUseError || error instanceof MigrationError || error instanceof DatabaseUnusableError;
+  return isClear ? error : new DatabaseUnusableError(address, errorText(error));
+}
+
+type TableOwners = Pick<PostgresSettings, "address" | "owner" | "clock" | "log">;
+
+/** Creates and migrates the tables without opening the store, beside gateways that run. Returns the number of migrations. */
+export async function migrateTables(settings: TableOwners): Promise<number> {
+  try {
+    await rejectTransactionPoolers(settings);
+    return await migrateWithOwner(settings);
+  } catch (error) {
+    throw explained(error, settings.address);
+  }
+}
+
+/** As the owner, if there is one, and then with the user of the gateway, who finds the tables up to date. */
+async function migrateWithOwner(settings: TableOwners): Promise<number> {
+  const { address, owner } = settings;
+  const byOwner = owner === undefined ? 0 : await migrateAsOwner(owner, settings);
+  return byOwner + (await migratePostgres(address, settings));
+}
+
+async function rejectTransactionPoolers({ address, owner }: TableOwners): Promise<void> {
   await rejectTransactionPooler(address, "DATABASE_URL");
   if (owner !== undefined) await rejectTransactionPooler(owner, "DATABASE_MIGRATION_URL");
 }
@@ -135,11 +156,11 @@ function lockedStore(store: Store, lock: InstanceLock | undefined, onClosed: () 
 }
 
 /** Migrates as the owner and grants access to the role that runs the gateway. */
-async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings): Promise<void> {
+async function migrateAsOwner(owner: DatabaseAddress, settings: TableOwners): Promise<number> {
   const app = openDatabase(settings.address, 1, "default");
   try {
     const { rows } = await sql<{ role: string }>`select current_user as role`.execute(app);
-    await migratePostgres(owner, settings, rows[0]?.role).catch((error: unknown) => {
+    return await migratePostgres(owner, settings, rows[0]?.role).catch((error: unknown) => {
       throw error instanceof StoreError
         ? new DatabaseUnusableError(owner, errorText(error), "DATABASE_MIGRATION_URL")
         : error;
@@ -164,14 +185,16 @@ export async function migratePostgres(
   address: DatabaseAddress,
   { clock, log, addressText = SETTINGS_ADDRESS_TEXT }: MigrationOptions,
   app?: string,
-): Promise<void> {
+): Promise<number> {
   const db = openDatabase(address, 1, "long_running");
   try {
-    await db.connection().execute(async (session) => {
+    return await db.connection().execute(async (session) => {
       await checkServer(session, address, addressText.as);
       await acquireMigrationLock(session);
-      await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, (fields, text) => log?.warn(fields, text));
+      const warn = (fields: object, text: string) => log?.warn(fields, text);
+      const applied = await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, warn);
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
+      return applied;
     });
   } catch (error) {
     if (error instanceof StoreError && /^(permission denied|must be owner)/.test(error.message))

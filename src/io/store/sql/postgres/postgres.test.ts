@@ -465,8 +465,14 @@ describe.skipIf(!hasPostgres)("connections to the server", () => {
     expect(await encrypted(by("verify-full", file("server.crt")))).toEqual([{ ssl: true }]);
     expect(await encrypted(by("disable"))).toEqual([{ ssl: false }]);
     await expect(encrypted(by("require"))).rejects.toThrow("self-signed certificate");
-    await expect(open(by("verify-full", "/no/such/file"))).rejects.toThrow(
-      "DATABASE_URL: postgres://postgres@localhost:",
+    const refused = async (target: DatabaseAddress) => String(await open(target).catch((error: unknown) => error));
+    expect(await refused(by("verify-full"))).toMatch(/add sslrootcert=\/path\/to\/ca\.pem to the URL/);
+    expect(await refused(by("verify-full", "/no/such/file"))).toMatch(
+      /DATABASE_URL: postgres:\/\/postgres@localhost:.* correct the path of sslrootcert/,
     );
+    const elsewhere = changed(by("verify-full", file("server.crt")), (url) => {
+      url.hostname = "127.0.0.1";
+    });
+    expect(await refused(elsewhere)).toMatch(/use a host name of the server's certificate/);
   });
 });
