@@ -174,6 +174,12 @@ export class Metrics extends RequestMetrics {
       gauges.residentBytes,
       this.#registry,
     );
+    registerGauge(
+      "gateway_memory_limit_bytes",
+      "Memory limit of the container, or without one the memory of the machine.",
+      gauges.memoryLimitBytes,
+      this.#registry,
+    );
     registerGauge("gateway_heap_used_bytes", "Used heap memory of the process.", gauges.heapBytes, this.#registry);
     registerGauge("gateway_cpu_seconds", "CPU time of the process since its start.", gauges.cpuSeconds, this.#registry);
     registerGauge("gateway_uptime_seconds", "Time since the process started.", gauges.uptimeSeconds, this.#registry);

@@ -1,3 +1,4 @@
+import os from "node:os";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 
 /** Event-loop values cover the time since the previous read. */
@@ -7,6 +8,7 @@ export function processGauges() {
   let last = performance.eventLoopUtilization();
   return {
     residentBytes: () => process.memoryUsage.rss(),
+    memoryLimitBytes: () => memoryLimit(process.constrainedMemory(), os.totalmem()),
     heapBytes: () => process.memoryUsage().heapUsed,
     cpuSeconds: () => {
       const { user, system } = process.cpuUsage();
@@ -25,4 +27,9 @@ export function processGauges() {
     },
     uptimeSeconds: () => process.uptime(),
   };
+}
+
+/** The container's limit, or without one the memory of the machine. Without a limit, the system reports 0 or an absurd one. */
+export function memoryLimit(limitBytes: number, machineBytes: number): number {
+  return limitBytes > 0 && limitBytes < machineBytes ? limitBytes : machineBytes;
 }

@@ -12,6 +12,7 @@ const MERGED_BY_MAX: ReadonlySet<string> = new Set([
   "gateway_journal_broken",
   "gateway_journal_set_aside",
   "gateway_log_export_lag_seconds",
+  "gateway_memory_limit_bytes",
   "gateway_shared_state_open",
   "gateway_uptime_seconds",
 ]);
