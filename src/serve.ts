@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
 import { explainStartFailure } from "./bootstrap/start-failure.ts";
+import { notifySystemd } from "./bootstrap/systemd-notify.ts";
 import { openPipeToPrimary } from "./io/workers/ipc-channel.ts";
 import { PrimaryRpcClient } from "./io/workers/rpc-client.ts";
 import { EXIT_UNFLUSHED } from "./io/workers/rpc-protocol.ts";
@@ -47,7 +48,7 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<n
   const { GATEWAY_WORKERS: wanted } = config;
   const count = wanted === "auto" ? availableParallelism() : wanted;
   try {
-    await (count > 1 ? serveWithWorkers(config, count) : serveAlone(config));
+    await (count > 1 ? serveWithWorkers(config, count, env) : serveAlone(config, env));
     // Set by a component that asked for the stop because the process cannot continue.
     return Number(process.exitCode ?? 0);
   } catch (error) {
@@ -55,28 +56,42 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<n
   }
 }
 
-async function serveAlone(config: Config): Promise<void> {
+async function serveAlone(config: Config, env: NodeJS.ProcessEnv): Promise<void> {
   const gateway = await start(config);
   process.stdout.write(banner(gateway, config));
   await pinNextTickShape();
   releaseMemory();
   await gateway.ready();
-  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => gateway.stop());
+  await tellSupervisor("--ready", env);
+  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], async () => {
+    await tellSupervisor("--stopping", env);
+    return gateway.stop();
+  });
 }
 
 /** The primary process serves no requests itself. */
-async function serveWithWorkers(config: Config, count: number): Promise<void> {
+async function serveWithWorkers(config: Config, count: number, env: NodeJS.ProcessEnv): Promise<void> {
   const { PrimaryProcess } = await import("./bootstrap/primary-process.ts");
   const primary = await PrimaryProcess.open(config, count);
   // A closed terminal sends SIGHUP and stops the gateway; without a terminal SIGHUP restarts the workers.
   const stopSignals = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
   if (!process.stdin.isTTY) process.on("SIGHUP", () => void primary.restart());
-  const stopped = untilStopped(stopSignals, () => primary.stop());
+  const stopped = untilStopped(stopSignals, async () => {
+    await tellSupervisor("--stopping", env);
+    await primary.stop();
+  });
   await primary.start(({ origin, firstKey, setupLink }) => {
     const info = { origin, firstKey: firstKey ?? undefined, setupLink: setupLink ?? undefined };
     process.stdout.write(banner(info, config));
   });
+  await tellSupervisor("--ready", env);
   await stopped;
+}
+
+/** A start that systemd does not hear of ends when its patience does: the reason is in the journal then. */
+async function tellSupervisor(state: "--ready" | "--stopping", env: NodeJS.ProcessEnv): Promise<void> {
+  const problem = await notifySystemd(state, env);
+  if (problem !== undefined) process.stderr.write(`warning: systemd was not notified (${problem})\n`);
 }
 
 /** The first signal drains; a second one exits at once. */

@@ -97,6 +97,14 @@ function catalogueClaimCheck({
   return { ok: true, warning: true, detail };
 }
 
+/** Advice only: the header of an untrusted peer is ignored, proxy or caller. */
+function proxyCheck({ untrustedForwarders: peers }: Pick<OperatorEvents, "untrustedForwarders">): CheckResult {
+  if (peers.length === 0)
+    return { ok: true, detail: "no peer outside GATEWAY_TRUSTED_PROXIES forwarded an address since the start" };
+  const detail = `X-Forwarded-For of ${peers.join(", ")} is ignored: if this is your proxy, add it to GATEWAY_TRUSTED_PROXIES, because all its callers share one address limit; if not, a caller made the header up`;
+  return { ok: true, warning: true, detail };
+}
+
 const REJECTIONS_SHOWN_MAX = 20;
 
 /** Advice only: requests are served with a full disk, but responses are not stored. */
@@ -129,7 +137,10 @@ type DoctorDeps = {
   readonly directory: NodeFloors["directory"];
   readonly coordination: Coordination;
   readonly logExport: LogExporter;
-  readonly operatorEvents: Pick<OperatorEvents, "recentParameterRejections" | "recentRejections">;
+  readonly operatorEvents: Pick<
+    OperatorEvents,
+    "recentParameterRejections" | "recentRejections" | "untrustedForwarders"
+  >;
 };
 
 /** The checks of `gateway doctor` for components that the management API does not know. */
@@ -145,6 +156,7 @@ export function doctorChecks(config: Config, deps: DoctorDeps): Check[] {
     nodeCheck(nodes),
     nodeFloorCheck(deps),
     logExportCheck(logExport),
+    { name: "trusted proxies", run: async () => proxyCheck(deps.operatorEvents) },
     { name: "credentials", run: async () => credentialCheck(deps.operatorEvents) },
     { name: "catalogue claims", run: async () => catalogueClaimCheck(deps.operatorEvents) },
   ];

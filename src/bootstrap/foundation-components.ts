@@ -23,6 +23,7 @@ import { openCoordination } from "./coordination.ts";
 import { component, type GatewayComponentSet, type GatewayInput, type ReadCatalogue } from "./gateway-components.ts";
 import type { Readiness } from "./handlers.ts";
 import { createEdge, createOperatorTokenVerifier, listen } from "./listener.ts";
+import { explainUnusableFolder } from "./start-failure.ts";
 
 type FoundationName =
   | "rates"
@@ -81,11 +82,11 @@ export function foundationComponents({
       stateWithAlerts(coordination.state, alertMonitor),
     ),
     listener: component(
-      ["ids", "directory", "state", "coordination", "secrets", "log", "metrics"],
-      async ({ ids, directory, state, coordination: { fleet }, secrets: { adminToken }, log, metrics }) => {
+      ["ids", "directory", "state", "coordination", "secrets", "log", "metrics", "operatorEvents"],
+      async ({ coordination: { fleet }, secrets: { adminToken }, ...deps }) => {
+        const { log, metrics } = deps;
         const operatorTokens = createOperatorTokenVerifier(config, { adminToken, clock: systemClock, log, metrics });
-        const shared = { clock: systemClock, ids, directory, state, fleet, operatorTokens, log, metrics };
-        const edge = createEdge(config, shared);
+        const edge = createEdge(config, { ...deps, clock: systemClock, fleet, operatorTokens });
         return { edge, operatorTokens, origin: worker?.origin ?? (await listen(edge, config)) };
       },
       {
@@ -125,7 +126,7 @@ async function openCatalogue(config: Config, read: ReadCatalogue): Promise<Catal
 async function openSecrets(config: Config): Promise<{ adminToken: string; instanceId: string }> {
   const problem = ensureDataDir(config.DATA_DIR);
   if (problem !== undefined)
-    throw new ConfigError([`DATA_DIR: ${config.DATA_DIR} cannot be used (${problem}); set it to a writable folder`]);
+    throw new ConfigError([explainUnusableFolder(config.DATA_DIR, problem, process.getuid?.())]);
   const createToken = () => randomToken(ADMIN_TOKEN_BYTES);
   const adminToken = await loadOrCreateSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, createToken);
   // An operator can have replaced the file; a configured token was checked with the settings.

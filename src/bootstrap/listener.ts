@@ -7,6 +7,7 @@ import { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import { AddressRateLimiter } from "../edge/request-router.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { OperatorEvents } from "../io/telemetry/operator-events.ts";
 import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { addressList } from "../kit/cidr.ts";
@@ -22,6 +23,7 @@ type EdgeBootstrapDeps = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" 
   readonly operatorTokens: OperatorTokenVerifier;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly operatorEvents: Pick<OperatorEvents, "recordUntrustedForward">;
 };
 
 const REQUEST_FAILED = "edge: request failed";
@@ -58,7 +60,7 @@ export function createOperatorTokenVerifier(
 }
 
 export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer {
-  const { clock, ids, directory, state, fleet, operatorTokens, log, metrics } = deps;
+  const { clock, ids, directory, state, fleet, operatorTokens, log, metrics, operatorEvents } = deps;
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new EdgeServer({
     clock,
@@ -76,6 +78,7 @@ export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer 
     managerLimit: new RateLimiter(config.GATEWAY_RPM_MANAGE, clock),
     switchedOff: disabledSurfaces(config),
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
+    onUntrustedForward: (peer) => operatorEvents.recordUntrustedForward(peer),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     timeouts: {

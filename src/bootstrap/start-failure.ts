@@ -15,6 +15,13 @@ export function explainStartFailure(error: unknown, { DATA_DIR }: Pick<Config, "
   ]);
 }
 
+/** A volume of a container usually belongs to root, and the gateway runs as another user. */
+export function explainUnusableFolder(folder: string, code: string, uid: number | undefined): string {
+  const reason = `DATA_DIR: ${folder} cannot be used (${code})`;
+  if (uid === undefined || !/EACCES|EPERM|EROFS/.test(code)) return `${reason}; set it to a writable folder`;
+  return `${reason}: it is not writable for uid ${uid}, which runs this gateway (the image: uid 10001); chown -R ${uid} the folder or volume, in Kubernetes set fsGroup, or set DATA_DIR to a writable folder`;
+}
+
 /** The same for an address that cannot be bound. */
 export function explainListenFailure(error: unknown, { HOST, PORT }: Pick<Config, "HOST" | "PORT">): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
+import { reachableHost } from "../kit/reachable-host.ts";
 import { DATA_ROOT } from "../settings/project-paths.ts";
 import { CliError } from "./command.ts";
 import { readSession } from "./kept-sessions.ts";
@@ -114,10 +115,7 @@ export function baseUrl(env: Env): string {
       throw new CliError("GATEWAY_URL: must be an absolute http or https URL such as http://127.0.0.1:8080.");
     return configured.replace(/\/+$/, "").replace(/\/v1$/, "");
   }
-  const host = settingOf(env, "HOST") ?? "127.0.0.1";
-  // A gateway that listens on every address is reached on loopback.
-  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${settingOf(env, "PORT") ?? "8080"}`;
+  return `http://${reachableHost(settingOf(env, "HOST") ?? "127.0.0.1")}:${settingOf(env, "PORT") ?? "8080"}`;
 }
 
 export function dataDirOf(env: Env): string {

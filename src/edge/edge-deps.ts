@@ -54,6 +54,8 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly ids: IdGenerator;
   readonly addressLimit: AddressLimit;
   readonly trustedProxies: AddressList | undefined;
+  /** Called with the address of a peer that is no trusted proxy and sends `X-Forwarded-For`, which is ignored. */
+  readonly onUntrustedForward: (peer: string) => void;
   readonly managerAuth: Omit<ManagerAuth, "personOf">;
   /** Per person or management token. */
   readonly managerLimit: RateLimiter;

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import type { FastPath } from "../http1/server/fast-path.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
+import { reachableHost } from "../kit/reachable-host.ts";
 import type { ClientConnectionState } from "./edge-exchange.ts";
 import { peerAddress } from "./request-router.ts";
 
@@ -54,7 +55,7 @@ export class Listener {
         server.off("error", reject);
         const address = server.address();
         const bound = typeof address === "object" && address !== null ? address.port : port;
-        resolve(`http://${host.includes(":") ? `[${host}]` : host}:${bound}`);
+        resolve(`http://${reachableHost(host)}:${bound}`);
       });
     });
   }

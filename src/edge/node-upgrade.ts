@@ -13,19 +13,23 @@ import { clientAddress, peerAddress } from "./request-router.ts";
 
 export type UpgradeRequest = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 
-type UpgradeDeps = Pick<EdgeDeps, "clock" | "ids" | "addressLimit" | "trustedProxies" | "metrics" | "fleet">;
+type UpgradeDeps = Pick<
+  EdgeDeps,
+  "clock" | "ids" | "addressLimit" | "trustedProxies" | "onUntrustedForward" | "metrics" | "fleet"
+>;
 
 const SWITCHING_PROTOCOLS = 101;
 
 /** Connects a node. Node's server hands over the bare socket, so refusals are written as raw responses. */
 export function upgradeToTunnel(
   upgrade: UpgradeRequest,
-  { clock, ids, addressLimit, trustedProxies, metrics, fleet }: UpgradeDeps,
+  deps: UpgradeDeps,
   acceptor: () => NodeAcceptor | Fault,
 ): void {
+  const { clock, ids, addressLimit, metrics, fleet } = deps;
   const { request, socket } = upgrade;
   const startedMs = clock.monotonicMs();
-  const address = clientAddress(request, peerAddress(request.socket), trustedProxies);
+  const address = clientAddress(request, peerAddress(request.socket), deps);
   const waitSeconds = addressLimit.consume(address);
   const end = (problem: Fault | undefined) => {
     if (problem !== undefined) writeRawResponse(socket, problem, ids.next("req_"));

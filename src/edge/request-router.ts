@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Route } from "../contract/route.ts";
 import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
-import { type AddressList, canonicalAddress, rateLimitBucket } from "../kit/cidr.ts";
+import { canonicalAddress, rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { RateLimiter } from "../kit/rate-limiter.ts";
 import { corsHeaders, isPreflight } from "./cors.ts";
@@ -45,7 +45,7 @@ export class RequestRouter {
     const lookup = findRoute(this.#routeTable, method, path);
     this.#identify(exchange, lookup.is === "found" ? lookup.match.route : undefined, path);
     exchange.query = mark < 0 ? "" : url.slice(mark + 1);
-    exchange.clientAddress = clientAddress(request, connection.peer, this.#deps.trustedProxies);
+    exchange.clientAddress = clientAddress(request, connection.peer, this.#deps);
     const isProbe = lookup.is === "found" && HEALTH_PROBES.has(lookup.match.route.id);
     const waitSeconds = isProbe ? undefined : this.#deps.addressLimit.consume(exchange.clientAddress);
     if (request.headers.host === undefined && request.httpVersion === "1.1") throw missingHostFault();
@@ -90,6 +90,8 @@ export function findRoute(table: RouteTable, method: string, path: string): Rout
   return table.fixed.get(normalized)?.get(lookedUpMethod) ?? table.findByPattern(lookedUpMethod, normalized);
 }
 
+type ProxyTrust = Pick<EdgeDeps, "trustedProxies" | "onUntrustedForward">;
+
 /** Matches no allowlist; all unknown callers share one rate limit. */
 const UNKNOWN_ADDRESS = "unknown";
 
@@ -101,10 +103,17 @@ export function peerAddress({ remoteAddress }: Socket): string {
  * Returns the peer address, or behind trusted proxies the rightmost untrusted address of `X-Forwarded-For`. An unreadable
  * entry yields an unknown address: falling back to the proxy's address would pass allowlists that contain the proxy.
  */
-export function clientAddress(request: InboundHttpRequest, peer: string, trusted: AddressList | undefined): string {
-  if (trusted === undefined || !trusted.has(peer)) return peer;
+export function clientAddress(
+  request: InboundHttpRequest,
+  peer: string,
+  { trustedProxies: trusted, onUntrustedForward }: ProxyTrust,
+): string {
   const header = request.headers["x-forwarded-for"];
   if (header === undefined) return peer;
+  if (trusted === undefined || !trusted.has(peer)) {
+    onUntrustedForward(peer);
+    return peer;
+  }
   let address = peer;
   for (const hop of String(header).split(",").toReversed()) {
     address = canonicalAddress(stripPort(hop)) ?? UNKNOWN_ADDRESS;

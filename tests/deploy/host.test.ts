@@ -5,8 +5,11 @@ import { createServer } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { notifySystemd } from "../../src/bootstrap/systemd-notify.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
+import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Balancer, hasHaproxy, startHaproxy } from "../support/haproxy.ts";
 import { unusedPort } from "../support/upstream.ts";
 
@@ -92,6 +95,22 @@ describe("systemd units", () => {
     const credentials = [...unit.matchAll(/^#?LoadCredentialEncrypted=([\w-]+):/gm)].map(([, name]) => name);
     expect(credentials).toContain("mistral-key");
     expect(credentials.every((name) => unit.includes(`_FILE=%d/${name}`))).toBe(true);
+  });
+
+  test("OPS-01 a service is started when the gateway is ready, and systemd hears of the stop", async () => {
+    const unit = read("deploy/systemd/inference-gateway.service");
+    for (const line of ["Type=notify", "NotifyAccess=all"]) expect(unit.split("\n")).toContain(line);
+    const folder = folderForTest();
+    const messages = path.join(folder, "messages");
+    writeFileSync(path.join(folder, "systemd-notify"), `#!/bin/sh\necho "$1" >> ${messages}\n`, { mode: 0o755 });
+    const gateway = spawnGateway({ NOTIFY_SOCKET: "/run/notify", PATH: `${folder}:${process.env["PATH"]}` });
+    onTestFinished(cleanUp);
+    await gateway.ready();
+    await eventually(() => expect(readFileSync(messages, "utf8")).toBe("--ready\n"));
+    expect(await gateway.stop()).toBe(0);
+    expect(readFileSync(messages, "utf8")).toBe("--ready\n--stopping\n");
+    expect(await notifySystemd("--ready", {})).toBeUndefined();
+    expect(await notifySystemd("--ready", { NOTIFY_SOCKET: "/run/notify", PATH: "" })).toMatch(/ENOENT/);
   });
 
   test("OPS-01 a system call that a unit does not allow is refused and does not end the program", () => {

@@ -263,6 +263,17 @@ describe("allowlist", () => {
     expect((await validate({ "x-api-key": local.key, "x-forwarded-for": "203.0.113.7" }, plain)).status).toBe(200);
   });
 
+  test("AUTH-07 `doctor` names the peer whose X-Forwarded-For is ignored, and no trusted one", async () => {
+    const proxies = async ({ manage }: TestGateway) =>
+      (await manage("GET", "/doctor")).checks.find(({ name }: Json) => name === "trusted proxies");
+    expect(await proxies(gateway)).toMatchObject({ warning: false });
+    const { key } = await issue(plain, {});
+    await validate({ "x-api-key": key, "x-forwarded-for": "203.0.113.7" }, plain);
+    const { warning, detail } = await proxies(plain);
+    expect([warning, detail]).toEqual([true, expect.stringContaining("X-Forwarded-For of 127.0.0.1 is ignored")]);
+    expect(detail).toContain("GATEWAY_TRUSTED_PROXIES");
+  });
+
   test.each([
     [["203.0.113.0/24"], "203.0.113.255", "203.0.114.1"],
     [["203.0.113.7"], "203.0.113.7", "203.0.113.8"],

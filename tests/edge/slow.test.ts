@@ -37,6 +37,7 @@ beforeAll(async () => {
     addressLimit: new AddressRateLimiter(0, systemClock),
     managerLimit: new RateLimiter(0, systemClock),
     trustedProxies: undefined,
+    onUntrustedForward: () => undefined,
     managerAuth: {
       operatorTokens: new OperatorTokenVerifier(
         { adminToken: TOKEN, tries: 10, windowMs: 60_000 },

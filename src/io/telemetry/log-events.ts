@@ -53,6 +53,10 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["endpoint", "provider", "parameter"],
     "Correct `features` or `supported_params` of the endpoint in the catalogue; the requests went to other endpoints.",
   ),
+  "edge: forwarded address of an untrusted peer ignored": warn(
+    ["peer"],
+    "If the peer is your proxy, add its address to GATEWAY_TRUSTED_PROXIES: until then all its callers share one address limit, and IP allowlists see the proxy. If not, a caller made the header up. Logged once; `gateway doctor` lists the peers.",
+  ),
   "edge: request failed": error(
     ["requestId", "code", "status", "detail", "message"],
     "Read `code` and `detail`; an `internal_error` is a bug of the gateway, please report it with the request id.",

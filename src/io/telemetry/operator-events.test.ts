@@ -62,3 +62,15 @@ test("BILL-02 replaced usage is counted each time and logged once a minute by en
   expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="impossible"} 3');
   expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="none"} 1');
 });
+
+test("AUTH-07 an untrusted peer that forwards addresses is logged once, and a few are remembered", () => {
+  const lines: unknown[] = [];
+  const log = { warn: (fields: unknown) => void lines.push(fields) };
+  const events = new OperatorEvents(() => undefined, log, { nowMs: () => 0, monotonicMs: () => 0 });
+  expect(events.untrustedForwarders).toEqual([]);
+  for (let peer = 1; peer <= 30; peer += 1)
+    for (const address of [`10.0.0.${peer}`, "10.0.0.1"]) events.recordUntrustedForward(address);
+  expect(lines).toEqual([{ peer: "10.0.0.1" }]);
+  expect(events.untrustedForwarders).toHaveLength(20);
+  expect(events.untrustedForwarders.slice(0, 2)).toEqual(["10.0.0.1", "10.0.0.2"]);
+});

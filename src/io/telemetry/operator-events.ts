@@ -36,6 +36,8 @@ export type RecentCredentialRejection = CredentialRejection & { readonly atMs: n
 export type RecentParameterRejection = ParameterRejection & { readonly atMs: number };
 
 const RECENT_MS = HOUR_MS;
+/** Anyone can send the header. */
+const FORWARDERS_MAX = 20;
 const LOG_INTERVAL_MS = 60_000;
 
 /** Counts all events. Those that only the operator can fix are also logged, once a minute for each endpoint. */
@@ -50,6 +52,8 @@ export class OperatorEvents {
 
   /** The latest of each endpoint and parameter. */
   readonly #parameters = new Map<string, RecentParameterRejection>();
+
+  readonly #untrustedForwarders = new Set<string>();
 
   constructor(count: (notice: OperatorEvent) => void, log: Pick<Logger, "warn">, clock: Clock) {
     this.#onEvent = count;
@@ -94,6 +98,19 @@ export class OperatorEvents {
     if (loggedAtMs !== undefined && nowMs - loggedAtMs < LOG_INTERVAL_MS) return true;
     this.#loggedAtMs.set(event, nowMs);
     return false;
+  }
+
+  /** Logged once. A missing setting shows at the first request; later ones may come from callers who make the header up. */
+  recordUntrustedForward(peer: string): void {
+    if (this.#untrustedForwarders.size >= FORWARDERS_MAX || this.#untrustedForwarders.has(peer)) return;
+    this.#untrustedForwarders.add(peer);
+    if (this.#untrustedForwarders.size === 1)
+      this.#log.warn({ peer }, "edge: forwarded address of an untrusted peer ignored");
+  }
+
+  /** The first peers since the start that forwarded an address and are no trusted proxies. */
+  get untrustedForwarders(): readonly string[] {
+    return [...this.#untrustedForwarders];
   }
 
   /** Rejections of the last hour. */
