@@ -7,7 +7,7 @@
 # For both architectures: docker buildx build --platform linux/amd64,linux/arm64 …
 # It has the same file as the gateway serves at /node/agent.mjs. docs/guides/nodes.md explains nodes.
 
-ARG NODE_IMAGE=node:26.10.0-trixie-slim
+ARG NODE_IMAGE=node:26.10.0-trixie-slim@sha256:930557a230abacbc3f4fd9b8648abf8f4bee1e17cb72195dcdfb2f709bc85b33
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,6 +9,7 @@ import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
 
 type Service = {
   readonly image: string;
+  readonly build?: { readonly dockerfile: string };
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
@@ -19,6 +20,7 @@ type Service = {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly stop_grace_period?: string;
+  readonly ulimits?: { readonly nofile: { readonly soft: number } };
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
 };
@@ -85,6 +87,24 @@ test("each gateway has its own journal, time to drain, and a server line at the 
   expect([...balancer.matchAll(/^ {2}server /gm)].length).toBe(gateways.length);
 });
 
+test("the balancer lets streams finish as long as the gateways do, and every container may open enough files", () => {
+  const seconds = (name: string) => Number.parseInt(services.get(name)?.stop_grace_period ?? "0", 10);
+  expect(seconds("balancer")).toBe(seconds("gateway-1"));
+  const balancer = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
+  const connections = Number(/maxconn (\d+)$/m.exec(balancer)?.[1]);
+  for (const [name, { ulimits }] of services) expect(ulimits?.nofile.soft, name).toBeGreaterThan(2 * connections);
+});
+
+test("images of others have a version and a digest, and both images of the project are built", () => {
+  const built = ["inference-gateway:0.1.0", "inference-node:0.1.0"];
+  for (const [name, { image, build }] of services)
+    if (build === undefined) expect(image, name).toMatch(/:[\d.]+[\w.-]*@sha256:[0-9a-f]{64}$/);
+    else expect(built, name).toContain(image);
+  const dockerfiles = [...services.values()].flatMap(({ build }) => (build === undefined ? [] : [build.dockerfile]));
+  expect([...new Set(dockerfiles)]).toEqual(["deploy/image/Dockerfile", "deploy/image/node-agent.Dockerfile"]);
+  for (const file of dockerfiles) expect(existsSync(path.join(PROJECT_ROOT, file))).toBe(true);
+});
+
 test("its secrets are generated once, in the paths of the compose file, and give valid settings", () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-compose-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -92,10 +112,12 @@ test("its secrets are generated once, in the paths of the compose file, and give
   const make = () => expect(spawnSync("sh", [path.join(folder, "secrets.sh")]).status).toBe(0);
   make();
   const secretOf = (name: string) => readFileSync(path.join(folder, compose.secrets[name].file), "utf8").trim();
-  const first = Object.keys(compose.secrets).map(secretOf);
+  // The operator writes the token of a node.
+  const names = Object.keys(compose.secrets).filter((name) => name !== "node_token");
+  const first = names.map(secretOf);
   expect(new Set(first).size).toBe(first.length);
   make();
-  expect(Object.keys(compose.secrets).map(secretOf)).toEqual(first);
+  expect(names.map(secretOf)).toEqual(first);
   expect(statSync(path.join(folder, "secrets")).mode & 0o777).toBe(0o700);
   const given = {
     DATABASE_URL: secretOf("database_url"),

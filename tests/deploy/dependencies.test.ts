@@ -87,6 +87,16 @@ describe("dependency policy", () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(450_000_000);
   });
 
+  test("OPS-05 what is built for x64 is there for arm64 too: images are made for both", () => {
+    const builtFor = (arch: string) =>
+      packages
+        .filter(([, entry]) => entry.dev !== true && isSupportedPlatform(entry))
+        .filter(([, { cpu }]) => cpu !== undefined && [cpu].flat().includes(arch))
+        .map(([where]) => where);
+    expect(builtFor("x64").length).toBeGreaterThan(3);
+    expect(builtFor("arm64")).toEqual(builtFor("x64").map((where) => where.replace("x64", "arm64")));
+  });
+
   test("each runtime package has its reason on the page, and no other is listed", () => {
     const [, table = ""] = page.split("## What runs, and why");
     const named = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = ""]) => cell.match(/[^`, ]+/g) ?? []);

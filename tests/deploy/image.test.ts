@@ -52,7 +52,11 @@ test("OPS-05 the image is the release package: everything that it is made of is 
 test("it uses the pinned Node and exact packages without install scripts or test tools", () => {
   const pinned = Object.values(manifest.optionalDependencies);
   expect(new Set(pinned).size).toBe(1);
-  expect(defaults).toContain(`ARG NODE_IMAGE=node:${pinned[0]}-trixie-slim\nARG DEBIAN_IMAGE=debian:trixie-slim\n`);
+  const digest = "@sha256:[0-9a-f]{64}";
+  const bases = `ARG NODE_IMAGE=node:${pinned[0]}-trixie-slim${digest}\nARG DEBIAN_IMAGE=debian:trixie-slim${digest}\n`;
+  expect(defaults).toMatch(new RegExp(bases));
+  const [nodeImage = ""] = /^ARG NODE_IMAGE=.*$/m.exec(defaults) ?? [];
+  expect(read("deploy/image/node-agent.Dockerfile")).toContain(`\n${nodeImage}\n`);
   expect(build).toMatch(/^\$\{NODE_IMAGE\} AS build/);
   expect(run).toMatch(/^\$\{DEBIAN_IMAGE\}/);
   expect(build).toContain("npm ci --omit=dev --ignore-scripts");
