@@ -423,7 +423,7 @@ describe("errors", () => {
   test("no gateway: exit 1 with the command to start one", async () => {
     const { code, stderr } = await run(["workspace", "list"], { GATEWAY_URL: "", PORT: "1029" });
     expect(code).toBe(1);
-    expect(stderr).toContain("npm start");
+    expect(stderr).toContain("gateway serve");
   });
 
   test("a wrong token is reported clearly", async () => {

@@ -57,11 +57,11 @@ test("a refusal is said with its message and code; a stranger's answer is named 
 test("a gateway that is not there, or a token that is not there, says how to start one", async () => {
   const tokenless = await serverThat(() => ({ status: 200, text: "{}" }));
   const client = makeClient({ GATEWAY_URL: tokenless.url, DATA_DIR: "/nonexistent" });
-  await expect(client.send("GET", "/x")).rejects.toThrow(/no operator token .*npm start/);
+  await expect(client.send("GET", "/x")).rejects.toThrow(/no operator token .*gateway serve/);
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const { port } = z.object({ port: z.number() }).parse(gone.address());
   await new Promise((resolve) => gone.close(resolve));
   const unreachable = makeClient({ PORT: String(port), GATEWAY_ADMIN_TOKEN: "x" });
-  await expect(unreachable.send("GET", "/x")).rejects.toThrow(/Cannot reach the gateway .*ECONNREFUSED.*npm start/);
+  await expect(unreachable.send("GET", "/x")).rejects.toThrow(/Cannot reach the gateway .*ECONNREFUSED.*gateway serve/);
 });

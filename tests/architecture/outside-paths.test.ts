@@ -14,6 +14,7 @@ const EXEMPT = [
   "src/app/surfaces/documents.ts: ../package.json",
   "src/app/manage/tenancy/tenancy.test.ts: ../x",
   "tests/architecture.test.ts: ../two.ts",
+  "tests/deploy/package.test.ts: ../inference-gateway/bin/gateway",
   "tests/e2e/support/portal.ts: ../../../.cache/e2e",
   "tests/guides/markdown-page.test.ts: ../clients/README.md",
   "tests/guides/markdown-page.test.ts: ../guides/responses.md",
