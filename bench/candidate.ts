@@ -29,6 +29,8 @@ export type Prepared = {
   readonly version: string;
   /** Absent for the direct call, which has no process in between. */
   readonly launch?: () => ChildProcess;
+  /** The Redis of a gateway that is one of several instances. */
+  readonly redis?: ChildProcess | undefined;
   readonly target: (shape: Shape) => Target;
   /** A chat stream whose upstream speaks the messages format; absent where a candidate does not translate. */
   readonly translated?: Target;

@@ -51,7 +51,7 @@ export async function prepareEarlier(bench: Bench): Promise<Prepared> {
 /** The same as one of several instances: shared state in PostgreSQL and Redis, which run on the other core. */
 export async function prepareShared(bench: Bench): Promise<Prepared> {
   const redisPort = await freePort();
-  const redis = [
+  const command = [
     "redis-server",
     "--port",
     String(redisPort),
@@ -62,7 +62,7 @@ export async function prepareShared(bench: Bench): Promise<Prepared> {
     "--dir",
     bench.folder,
   ];
-  bench.children.start(redis, { core: "load", logFile: path.join(bench.folder, "redis.log") });
+  const redis = bench.children.start(command, { core: "load", logFile: path.join(bench.folder, "redis.log") });
   const cluster = await startCluster();
   bench.children.alsoStop(() => cluster.close());
   const { url } = await cluster.database("empty");
@@ -73,7 +73,7 @@ export async function prepareShared(bench: Bench): Promise<Prepared> {
     GATEWAY_SANDBOX: "off",
   };
   const version = "the same on PostgreSQL and Redis, as one of several instances";
-  return prepare(bench, { name: "shared", title: "**gateway, shared**", version, store });
+  return { ...(await prepare(bench, { name: "shared", title: "**gateway, shared**", version, store })), redis };
 }
 
 type Kind = {

@@ -48,6 +48,7 @@ export type LoadPlan = {
   readonly connections: number;
   readonly seconds: number;
   readonly folder: string;
+  readonly redis?: ChildProcess | undefined;
 };
 
 /** One candidate under full load (or, for paced streams, under the same load as all others). */
@@ -59,8 +60,10 @@ export async function measureLoad(
 ): Promise<LoadRun> {
   const framesBefore = (await source.counts()).framesSent;
   const before = child === undefined ? undefined : useOf(child, units);
+  const redisBefore = plan.redis && useOf(plan.redis, units);
   const summary = await runLoad(plan.target, plan);
   const after = child === undefined ? undefined : await quiet(child, units);
+  const redisAfter = plan.redis && useOf(plan.redis, units);
   const framesAfter = (await source.counts()).framesSent;
   const bad = summary.badStatus + summary.socketErrors + summary.timeouts;
   const completed = summary.requests - summary.badStatus;
@@ -71,6 +74,7 @@ export async function measureLoad(
   return {
     perSecond: completed / (summary.durationMicros / 1_000_000),
     cpuMicros: before && after ? (after.cpuMicros - before.cpuMicros) / work : undefined,
+    redisMicros: redisBefore && redisAfter ? (redisAfter.cpuMicros - redisBefore.cpuMicros) / work : undefined,
     bad,
   };
 }

@@ -5,6 +5,8 @@ export type LoadRun = {
   readonly perSecond: number;
   /** Absent for the direct call, which has no process in between. */
   readonly cpuMicros: number | undefined;
+  /** Of the Redis that instances share. */
+  readonly redisMicros?: number | undefined;
   readonly bad: number;
 };
 

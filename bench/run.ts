@@ -201,13 +201,13 @@ async function climb({ bench, options }: Runner, { prepared, result }: Contestan
 
 async function load(
   { bench, source, units }: Runner,
-  { child, result }: Contestant,
+  { prepared, child, result }: Contestant,
   name: Load,
   shape: Shape,
   target: Target,
   size: { readonly connections: number; readonly seconds: number },
 ) {
-  const plan = { target, shape, ...size, folder: bench.folder };
+  const plan = { target, shape, ...size, folder: bench.folder, redis: prepared.redis };
   const run = await measureLoad(plan, child, source, units);
   if (child !== undefined && !isRunning(child)) throw new Error(`${result.name} ended during the run`);
   const cpu = run.cpuMicros === undefined ? "" : `, ${run.cpuMicros.toFixed(1)} µs CPU each`;

@@ -1,4 +1,4 @@
-import { added, type Figure, ratio } from "./maths.ts";
+import { added, type Figure, median, ratio } from "./maths.ts";
 import type { BenchResult, CandidateResult, LoadRun } from "./results.ts";
 
 /** A target value. `found` is undefined when the run did not measure it. */
@@ -16,6 +16,7 @@ const TRANSLATED_TO_BARE_MAX = 2.5;
 const MANY_STREAMS_LEAST = 2_000;
 const MANY_STREAMS_BYTES_MAX = 300_000_000;
 const SHARED_MICROS_MAX = 120;
+const REDIS_MICROS_MAX = 20;
 const FIRST_BYTE_MICROS_MAX = 1_000;
 const START_MS_MAX = 2_000;
 const IDLE_BYTES_MAX = 150_000_000;
@@ -75,6 +76,7 @@ export function targetsOf(result: BenchResult): readonly Target[] {
       START_MS_MAX,
       (ms) => `${(ms / 1000).toFixed(2)} s`,
     ),
+    redisTarget(result),
     limitTarget(
       "Idle memory (resident)",
       gateway?.idleBytes,
@@ -98,6 +100,15 @@ function firstByteTarget(result: BenchResult): Target {
     FIRST_BYTE_MICROS_MAX,
     (micros) => `${(micros / 1000).toFixed(2)} ms`,
   );
+}
+
+/** Redis runs on one core, so its CPU per request is what limits a fleet that shares one. */
+function redisTarget(result: BenchResult): Target {
+  const micros = (candidate(result, "shared")?.json ?? []).flatMap(({ redisMicros }) => redisMicros ?? []);
+  const print = (value: number) =>
+    `${value.toFixed(1)} µs, ${Math.floor(1e6 / value).toLocaleString("en-US")} requests/s of a fleet`;
+  const target = limitTarget("JSON: Redis CPU per request", median(micros), REDIS_MICROS_MAX, print);
+  return { ...target, limit: `under ${REDIS_MICROS_MAX} µs` };
 }
 
 /** Memory is valid only when all requested streams were open. */

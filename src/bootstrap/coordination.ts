@@ -10,7 +10,7 @@ import { createIngestBarrier } from "../io/fleet/ingest-barrier.ts";
 import { singleInstanceFleet } from "../io/fleet/single-instance-fleet.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
 import { memoryState } from "../io/state/memory-state.ts";
-import { isAuthFailure, isCertificateFailure } from "../io/state/redis/redis-errors.ts";
+import { isAuthFailure, isCertificateFailure, UnsupportedRedis } from "../io/state/redis/redis-errors.ts";
 import type { RedisState } from "../io/state/redis/redis-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
@@ -199,11 +199,14 @@ async function openRedis(config: Config, url: string, { placement, log }: Coordi
     });
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    const nextStep = isAuthFailure(cause)
-      ? "add the user and password: redis://user:password@host:6379/0"
-      : isCertificateFailure(cause)
-        ? "set REDIS_CA_FILE to the file with its CA, and use the host name of its certificate"
-        : "start Redis there, or use the URL of another server";
+    const nextStep =
+      error instanceof UnsupportedRedis
+        ? error.fix
+        : isAuthFailure(cause)
+          ? "add the user and password: redis://user:password@host:6379/0"
+          : isCertificateFailure(cause)
+            ? "set REDIS_CA_FILE to the file with its CA, and use the host name of its certificate"
+            : "start Redis there, or use the URL of another server";
     throw new ConfigError([`REDIS_URL: ${withoutCredentials(url)} cannot be used (${cause}); ${nextStep}`]);
   }
 }

@@ -43,7 +43,7 @@ export const STORE_SETTINGS = {
   ),
   GATEWAY_REDIS_TIMEOUT_MS: setting(
     integer(10, 60_000),
-    100,
-    "Timeout of one Redis operation before the request fails with 503.",
+    250,
+    "How long a request waits for Redis before it fails with 503. While Redis replies slowly, the wait grows to eight times its slowest recent reply, at most ten times this setting.",
   ),
 } as const;

@@ -233,10 +233,6 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["reason"],
     "Check Redis and the network; paid requests are refused meanwhile.",
   ),
-  "redis: eviction enabled, set maxmemory-policy noeviction": warn(
-    ["policy"],
-    "Set `maxmemory-policy noeviction` in Redis: evicted keys would close the wallets.",
-  ),
   "redis: subscribe failed, retrying": warn(["err", "channel"], "Check Redis; changes of other instances arrive late."),
   "request-log: creating partitions failed, default partition is used": warn(
     ["error"],

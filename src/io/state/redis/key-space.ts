@@ -13,21 +13,22 @@ export class KeySpace {
   }
 
   walletKeys(workspaceId: string): WalletKeys {
-    const tagged = `${this.#prefix}{${workspaceId}}`;
+    const tagged = this.workspacePrefix(workspaceId);
     return { wallet: `${tagged}:wallet`, holds: `${tagged}:holds`, paid: `${tagged}:paid`, spent: `${tagged}:spent:` };
   }
 
-  rateWindow(workspaceId: string, keyId: string): string {
-    return `${this.#prefix}{${workspaceId}}:window:${keyId}`;
+  /** Starts every key of a workspace. */
+  workspacePrefix(workspaceId: string): string {
+    return `${this.#prefix}{${workspaceId}}`;
   }
 
   version(workspaceId: string): string {
-    return `${this.#prefix}{${workspaceId}}:version`;
+    return `${this.workspacePrefix(workspaceId)}:version`;
   }
 
   /** Marks one credit or withdrawal as applied, so that a retry does not apply it again. */
   walletChange(workspaceId: string, id: string): string {
-    return `${this.#prefix}{${workspaceId}}:change:${id}`;
+    return `${this.workspacePrefix(workspaceId)}:change:${id}`;
   }
 
   /** By the digest of an `Idempotency-Key`. */

@@ -4,8 +4,10 @@ import { KeySpace } from "./key-space.ts";
 import { RedisRateWindows } from "./rate-windows.ts";
 import { RedisConnection } from "./redis-connection.ts";
 import { RedisCoordinationStore } from "./redis-coordination-store.ts";
+import { checkServer } from "./redis-server-check.ts";
 import type { RedisSettings, RedisState } from "./redis-state.ts";
 import { RedisWallets } from "./redis-wallets.ts";
+import { RequestBatches } from "./request-batches.ts";
 import { RetryQueue } from "./retry-queue.ts";
 import { createSettlingSink } from "./settling-sink.ts";
 import { UnsettledHolds } from "./unsettled-holds.ts";
@@ -23,13 +25,15 @@ export async function openRedisState(settings: RedisSettings): Promise<RedisStat
   await connection.open();
   const walletChanges = new WalletChangeMarkers({ connection, keys, hasQueuedChange: () => retries.hasWalletChange });
   const coordination = new RedisCoordinationStore({ ...settings, connection, keys, walletChanges });
-  const shared = { ...settings, connection, keys, retries, unsettledHolds, scriptTime };
+  const batches = new RequestBatches({ ...settings, connection, keys, scriptTime });
+  const shared = { ...settings, connection, keys, retries, unsettledHolds, scriptTime, batches };
   const generation = new WalletGeneration({ ...shared, coordination, walletChanges });
   const wallets = new RedisWallets({ ...shared, generation });
   const windows = new RedisRateWindows(shared);
   const incarnations = new InstanceIncarnations({ ...shared, wallets });
   const claims = new RedisIdempotencyClaims({ ...shared, incarnations, generation: () => generation.current });
   try {
+    await checkServer(connection);
     await coordination.open();
   } catch (error) {
     connection.close();
@@ -41,7 +45,6 @@ export async function openRedisState(settings: RedisSettings): Promise<RedisStat
     if (state === "available") void retries.drain();
   });
   await incarnations.start();
-  await warnOfEviction(connection, settings);
   await generation.check();
   return {
     state: {
@@ -87,11 +90,4 @@ export async function openRedisState(settings: RedisSettings): Promise<RedisStat
       return end;
     },
   };
-}
-
-/** A server that evicts keys evicts wallets too, which would then be rebuilt again and again. */
-async function warnOfEviction(connection: RedisConnection, { log }: RedisSettings): Promise<void> {
-  const info = await connection.send(["INFO", "memory"]).catch(() => "");
-  const policy = /^maxmemory_policy:(\S+)/m.exec(String(info))?.[1] ?? "noeviction";
-  if (policy !== "noeviction") log.warn({ policy }, "redis: eviction enabled, set maxmemory-policy noeviction");
 }

@@ -1,6 +1,7 @@
 import { ErrorReply } from "@redis/client";
 import { DeadlineQueue } from "../../../kit/deadline-queue.ts";
 import { cancelTimer, type Timer } from "../../../kit/timers.ts";
+import { AdaptiveTimeout } from "./adaptive-timeout.ts";
 import type { LuaScript } from "./lua-script.ts";
 import { openReconnectingClient, type ReconnectingClient, type RedisClient } from "./reconnecting-client.ts";
 import { CommandRejected, messageOf, OutcomeUnknown } from "./redis-errors.ts";
@@ -23,6 +24,7 @@ const HALVES_MAX = 6;
 export class RedisConnection {
   readonly #deps: RedisConnectionDeps;
   readonly #deadlines: DeadlineQueue;
+  readonly #timeout: AdaptiveTimeout;
   readonly #listeners = new Set<(state: "available" | "unavailable") => void>();
   #connection: ReconnectingClient | undefined;
   #circuit: "closed" | "open" = "open";
@@ -33,6 +35,7 @@ export class RedisConnection {
   constructor(deps: RedisConnectionDeps) {
     this.#deps = deps;
     this.#deadlines = new DeadlineQueue(deps.clock, deps.timers);
+    this.#timeout = new AdaptiveTimeout(deps.timeoutMs);
   }
 
   async open(): Promise<void> {
@@ -76,7 +79,9 @@ export class RedisConnection {
         this.#openCircuit("timeout");
         reject(new OutcomeUnknown("Redis did not respond in time"));
       };
-      const { clock, timeoutMs } = this.#deps;
+      const { clock } = this.#deps;
+      const sentAtMs = clock.monotonicMs();
+      const timeoutMs = this.#timeout.at(sentAtMs);
       let deadline: Disposable;
       let [halves, halvesWithoutStall] = [0, 0];
       // Time in which this process stalled does not count: the command left late, and its reply may be unread.
@@ -91,6 +96,7 @@ export class RedisConnection {
       };
       waitHalf();
       const end = (then: () => void) => {
+        this.#timeout.noteReply(sentAtMs, clock.monotonicMs());
         if (isOver) return;
         isOver = true;
         deadline[Symbol.dispose]();

@@ -10,6 +10,18 @@ export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }
 
+/** Redis answers, but cannot be used like this. */
+export class UnsupportedRedis extends Error {
+  override readonly name = "UnsupportedRedis";
+  /** What the operator should do. */
+  readonly fix: string;
+
+  constructor(problem: string, fix: string) {
+    super(problem);
+    this.fix = fix;
+  }
+}
+
 export function redisUnavailable(cause: unknown): Fault {
   return fault("service_unavailable", {
     message:

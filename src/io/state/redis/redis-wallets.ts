@@ -15,6 +15,7 @@ import type { RedisConnection } from "./redis-connection.ts";
 import { OutcomeUnknown, redisUnavailable, unavailableOnFailure, walletsOpening } from "./redis-errors.ts";
 import { listReply, nanosReply } from "./redis-replies.ts";
 import type { RedisSettings } from "./redis-state.ts";
+import type { EntryReply, RequestBatches } from "./request-batches.ts";
 import { type RetryQueue, type RetryStep, walletChangeStep } from "./retry-queue.ts";
 import type { UnsettledHold, UnsettledHolds } from "./unsettled-holds.ts";
 import {
@@ -22,12 +23,10 @@ import {
   ADOPT,
   CHANGE_MARK_MS,
   CREDIT,
-  HOLD,
   READ_SPENDING,
   READ_WALLET,
   RELEASE_HOLD,
   RELEASE_HOLDS_BEFORE,
-  SETTLE,
   SWEEP,
   UNDO_WITHDRAW,
   WITHDRAW,
@@ -53,11 +52,9 @@ type RedisWalletsDeps = Pick<RedisSettings, "instanceId" | "newToken" | "clock">
   readonly retries: RetryQueue;
   readonly unsettledHolds: UnsettledHolds;
   readonly generation: GenerationView;
+  readonly batches: RequestBatches;
   readonly scriptTime: () => string;
 };
-
-/** Whether the hold is certainly in Redis, or its reply was lost and it may still arrive. */
-type HoldPresence = "present" | "in doubt";
 
 /** Balances, holds and spend counters. Every script names its generation; a wallet of another one is not touched. */
 export class RedisWallets {
@@ -77,13 +74,14 @@ export class RedisWallets {
     const current = generation.current;
     if (current === undefined) throw this.#refusal();
     const hold = unsettledHolds.request(request, current);
-    let reply: readonly unknown[];
+    let reply: EntryReply;
     try {
-      reply = listReply(await this.#sendHold(request, current));
+      reply = await this.#sendHold(request, current);
     } catch (error) {
+      if (error instanceof OutcomeUnknown) hold.mayArrive = true;
       if (hold.is !== "requested") throw redisUnavailable(error);
-      // The hold may still arrive, and must not stay.
-      if (error instanceof OutcomeUnknown) void this.#end(hold, 0n, "in doubt");
+      // The hold must not stay.
+      if (error instanceof OutcomeUnknown) void this.#end(hold, 0n);
       else unsettledHolds.remove(hold);
       throw redisUnavailable(error);
     }
@@ -92,7 +90,7 @@ export class RedisWallets {
       // Redis was unavailable, or wallets were rebuilt without this hold: the caller gets a refusal, so it must not stay.
       if (hold.generation !== generation.current) {
         const refusal = this.#refusal();
-        void this.#end(hold, 0n, "present");
+        void this.#end(hold, 0n);
         throw refusal;
       }
       if (hold.is === "requested") hold.is = "held";
@@ -112,15 +110,16 @@ export class RedisWallets {
     throw walletsOpening();
   }
 
-  #sendHold(request: HoldRequest, generation: string): Promise<unknown> {
-    const { connection, keys, instanceId, scriptTime } = this.#deps;
+  #sendHold(request: HoldRequest, generation: string): Promise<EntryReply> {
     const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
-    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
-    const [month, day] = monthAndDay(atMs);
-    const spenders = [workspaceId, keyId, memberId ?? ""];
-    const args = [generation, requestId, nanos.toString(), ...spenders, month, day, instanceId, scriptTime()];
-    for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
-    return connection.run(HOLD, [wallet, holds, paid, spent], args);
+    const { batches, instanceId } = this.#deps;
+    const spenders = [...monthAndDay(atMs), keyId, memberId ?? "", instanceId].join("|");
+    let limitsText = "";
+    for (const { of, per, nanos: limitNanos } of limits) {
+      const spender = of === "workspace" ? workspaceId : of === "key" ? keyId : (memberId ?? "");
+      limitsText += `${spender}|${per === "day" ? "d" : "m"}|${limitNanos};`;
+    }
+    return batches.moveMoney(workspaceId, generation, ["h", requestId, nanos.toString(), spenders, limitsText]);
   }
 
   /** Resolves when it is done or queued for a retry. */
@@ -129,7 +128,7 @@ export class RedisWallets {
     const hold = this.#deps.unsettledHolds.get(ref.requestId);
     if (hold !== undefined) {
       if (hold.chargedNanos !== undefined) return undefined;
-      return this.#end(hold, chargedNanos, "present");
+      return this.#end(hold, chargedNanos);
     }
     // The request never held anything, or was settled before.
     if (chargedNanos === 0n) return undefined;
@@ -157,16 +156,16 @@ export class RedisWallets {
     });
   }
 
-  #end(hold: UnsettledHold, chargedNanos: bigint, presence: HoldPresence): Promise<void> {
+  #end(hold: UnsettledHold, chargedNanos: bigint): Promise<void> {
     const { retries } = this.#deps;
     hold.chargedNanos = chargedNanos;
-    return retries.add(settleStep(hold.requestId), () => this.#applyEnd(hold, presence));
+    return retries.add(settleStep(hold.requestId), () => this.#applyEnd(hold));
   }
 
-  async #applyEnd(hold: UnsettledHold, presence: HoldPresence): Promise<"done" | "retry"> {
+  async #applyEnd(hold: UnsettledHold): Promise<"done" | "retry"> {
     const { unsettledHolds } = this.#deps;
     const { chargedNanos = 0n } = hold;
-    const end = await this.settleNow(hold, chargedNanos, presence);
+    const end = await this.settleNow(hold, chargedNanos);
     if (end === "opening") return "retry";
     // Without a hold in Redis, the settling sink takes the charge off when the record reaches SQL.
     if (chargedNanos === 0n || end === "none") unsettledHolds.remove(hold);
@@ -176,17 +175,14 @@ export class RedisWallets {
 
   /** `paid`: settled before. `none`: Redis has no such hold. `opening`: wallets are being rebuilt. */
   async settleNow(
-    { requestId, workspaceId }: HoldRef,
+    { requestId, workspaceId, mayArrive = false }: HoldRef & Partial<Pick<UnsettledHold, "mayArrive">>,
     chargedNanos: bigint,
-    presence: HoldPresence = "present",
   ): Promise<"settled" | "paid" | "none" | "opening"> {
-    const { connection, keys, generation, scriptTime } = this.#deps;
+    const { generation, batches } = this.#deps;
     const { current } = generation;
     if (current === undefined) return "opening";
-    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
-    const mayArrive = presence === "in doubt" ? "1" : "0";
-    const args = [current, requestId, chargedNanos.toString(), workspaceId, mayArrive, scriptTime()];
-    const end = await connection.run(SETTLE, [wallet, holds, paid, spent], args);
+    const args = [mayArrive ? "d" : "s", requestId, chargedNanos.toString()];
+    const [end] = await batches.moveMoney(workspaceId, current, args);
     if (end === "settled" || end === "paid" || end === "none") return end;
     // A wallet that was only created now has no holds.
     return (await generation.resolveMissingWallet(workspaceId)) === "created" ? "none" : "opening";
@@ -363,12 +359,6 @@ export class RedisWallets {
 }
 
 const settleStep = (requestId: string) => `settle ${requestId}`;
-
-function limitFields({ of, per }: SpendLimit, { workspaceId, keyId, memberId }: HoldRequest, day: string): string[] {
-  const id = of === "workspace" ? workspaceId : of === "key" ? keyId : (memberId ?? "");
-  const name = per === "day" ? `${id}:${day}` : id;
-  return [`${name}:s`, `${name}:h`];
-}
 
 function limitReached(
   { nanos, atMs }: HoldRequest,

@@ -6,6 +6,8 @@ export type UnsettledHold = Omit<HoldRequest, "limits"> & {
   generation: string;
   /** `requested`: Redis has not answered yet. `charged`: the wallet has the charge, SQL does not. */
   is: "requested" | "held" | "charged";
+  /** A request for it got no reply, and may reach Redis after its end. */
+  mayArrive: boolean;
   /** Set when the request ended. */
   chargedNanos: bigint | undefined;
 };
@@ -34,6 +36,7 @@ export class UnsettledHolds {
       atMs,
       generation,
       is: "requested",
+      mayArrive: false,
       chargedNanos: undefined,
     };
     this.#byRequest.set(requestId, hold);

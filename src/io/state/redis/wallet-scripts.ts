@@ -11,10 +11,12 @@ export const CHANGE_MARK_MS = 3_600_000;
  * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h held; s swept or released, of nothing; a adopted, a
  * charge on its way into SQL whose hold was lost; t a tombstone that bars a hold which may still arrive.
  *
+ * With `#!lua`, Redis refuses a whole script instead of a part of it when its memory is full.
+ *
  * The time argument is empty outside tests: Redis' own clock decides. Every script is given the generation and returns
  * 'opening' when the wallet is of another one.
  */
-const HELPERS = `
+const HELPERS = `#!lua
 local function negative(nanos)
   if nanos == '0' then return '0' end
   if string.sub(nanos, 1, 1) == '-' then return string.sub(nanos, 2) end
@@ -50,73 +52,6 @@ local function give_back(wallet, holds, prefix, workspace, id, hold)
   redis.call('HSET', holds, id, 's|0' .. string.sub(hold, 3 + #nanos))
 end
 `;
-
-/**
- * Reserves an amount of the wallet and of every spend limit, or of none. ARGV: generation, request, nanos, workspace,
- * key, member, month, day, instance, time, then for every limit the field of the spent amount, that of the held amount,
- * and the limit.
- */
-export const HOLD = luaScript(`${HELPERS}
-local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local epoch, id, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 8)
-if redis.call('HGET', wallet, 'e') ~= epoch then return { 'opening' } end
-local known = redis.call('HGET', holds, id)
-local kind = known and string.sub(known, 1, 1)
-if kind == 't' then return { 'late' } end
-local since = string.format('%.0f', now_ms(ARGV[10]))
--- A hold of an earlier run continues from now on. A swept one holds nothing and is requested like a new one.
-if kind == 'h' then
-  local _, nanos, _, month, day, key, member = string.match(known, HOLD)
-  redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
-end
-if kind and kind ~= 's' then return { 'held' } end
--- Already charged by another run: nothing is charged twice.
-if redis.call('HEXISTS', paid, id) == 1 then return { 'late' } end
-if redis.call('HINCRBY', wallet, 'f', negative(nanos)) < 0 then
-  add(wallet, 'f', nanos)
-  return { 'insufficient', redis.call('HGET', wallet, 'f') }
-end
-local spent_in = prefix .. month
-for at = 11, #ARGV, 3 do
-  local spent = redis.call('HGET', spent_in, ARGV[at]) or '0'
-  local held = redis.call('HGET', spent_in, ARGV[at + 1]) or '0'
-  redis.call('HSET', wallet, 'x', spent)
-  add(wallet, 'x', held)
-  add(wallet, 'x', nanos)
-  local beyond = redis.call('HINCRBY', wallet, 'x', negative(ARGV[at + 2]))
-  redis.call('HDEL', wallet, 'x')
-  if beyond > 0 then
-    add(wallet, 'f', nanos)
-    return { 'limit', (at - 11) / 3, spent, held }
-  end
-end
-spend(prefix, month, day, { workspace, key, member }, 'h', nanos)
-redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
-return { 'held' }
-`);
-
-/** Replaces a hold by its charge. ARGV: generation, request, charge, workspace, whether the hold may still arrive, time. */
-export const SETTLE = luaScript(`${HELPERS}
-local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local epoch, id, charge, workspace = unpack(ARGV, 1, 4)
-if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
-local hold = redis.call('HGET', holds, id)
-if not hold or string.sub(hold, 1, 1) == 't' then
-  if redis.call('HEXISTS', paid, id) == 1 then return 'paid' end
-  if ARGV[5] == '1' then redis.call('HSET', holds, id, 't|0|' .. string.format('%.0f', now_ms(ARGV[6])) .. '|||||') end
-  return 'none'
-end
-local _, nanos, _, month, day, key, member = string.match(hold, HOLD)
-redis.call('HDEL', holds, id)
-add(wallet, 'f', nanos)
-add(wallet, 'f', negative(charge))
-add(wallet, 'b', negative(charge))
-local spenders = { workspace, key, member }
-spend(prefix, month, day, spenders, 'h', negative(nanos))
-spend(prefix, month, day, spenders, 's', charge)
-if charge ~= '0' then redis.call('HSET', paid, id, '1') end
-return 'settled'
-`);
 
 /**
  * Adds a hold without a balance check: of a request in flight that is missing in this generation (kind h), or of a charge
