@@ -48,17 +48,15 @@ export function readSelection(
   query: Readonly<Partial<Record<FilterName, string | undefined>>>,
   snapshot: CatalogueSnapshot,
 ): Selection {
-  const allowedValues = (name: FilterName, allowed: Iterable<string>) => {
+  const allowedValues = (name: FilterName, allowed: Iterable<string> | (() => Iterable<string>)) => {
     const text = query[name];
-    return text === undefined ? undefined : parseValues(name, text, allowed);
+    if (text === undefined) return undefined;
+    return parseValues(name, text, typeof allowed === "function" ? allowed() : allowed);
   };
   const surfaces = allowedValues("surface", SURFACES);
   return {
     creator: allowedValues("creator", snapshot.creators.keys()),
-    family: allowedValues(
-      "family",
-      shownFamilies(snapshot).map(({ slug }) => slug),
-    ),
+    family: allowedValues("family", () => shownFamilies(snapshot).map(({ slug }) => slug)),
     provider: allowedValues("provider", snapshot.providers.keys()),
     capability: allowedValues("capability", snapshot.capabilities.keys()),
     surface: surfaces === undefined ? undefined : SURFACES.filter((surface) => surfaces.has(surface)),

@@ -159,6 +159,11 @@ function tokenNanosEur(price: Price, snapshot: CatalogueSnapshot): bigint | unde
   );
 }
 
+/** Otherwise the order depends on the models only. */
+export function dependsOnEndpoints(sort: ModelSort): boolean {
+  return sort === "price" || sort === "-price";
+}
+
 type SortKey = string | number | bigint | null;
 
 /** Unknown values sort last in both directions; ties sort by id. */

@@ -17,7 +17,7 @@ export function pageOf<T>(
   idOf: (item: T) => string,
   { list, limit, cursor }: PageRequest,
 ): Page<T> {
-  const from = cursor === undefined ? 0 : indexAfter(items, idOf, readCursor(cursor, list));
+  const from = cursor === undefined ? 0 : indexAfter(items, idOf, cursorId(cursor, list));
   const data = items.slice(from, from + limit);
   const last = data.at(-1);
   const next = last !== undefined && from + limit < items.length ? writeCursor(list, idOf(last)) : null;
@@ -45,7 +45,8 @@ function writeCursor(list: string, id: string): string {
   return Buffer.from(`${listDigest(list)}.${id}`).toString("base64url");
 }
 
-function readCursor(cursor: string, list: string): string {
+/** The id of the last record of the page before. */
+export function cursorId(cursor: string, list: string): string {
   const [digest, ...id] = Buffer.from(cursor, "base64url").toString("utf8").split(".");
   if (digest === listDigest(list) && id.length > 0) return id.join(".");
   throw invalidValue("cursor", "must be `next` of the previous page, with the same path, filters and order");

@@ -1,4 +1,5 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
+import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { checkCallability, servesSurface } from "../../domain/catalogue/callability.ts";
@@ -20,8 +21,8 @@ import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse, principalOf } from "../exchange.ts";
 import { printable } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
-import { type Offer, select, sortOffers } from "./catalogue-select.ts";
-import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
+import { dependsOnEndpoints, type Offer, select, sortOffers } from "./catalogue-select.ts";
+import { cursorId, listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
 import { etagFor, respondTagged } from "./etag.ts";
 import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 
@@ -68,21 +69,22 @@ function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
   const context = contextOf(deps, workspace);
   const { snapshot, nowMs } = context;
   const { limit, cursor, after_id, before_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
-  const offers = [...snapshot.models.values()].flatMap((model) => {
-    const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
-    return offer === undefined ? [] : [offer];
-  });
+  const selection = readSelection(filters, snapshot);
   // Filters select models; each model is then shown with all endpoints of the key.
-  const ids = new Set(select(offers, readSelection(filters, snapshot), snapshot).map(({ model }) => model.id));
-  const chosen = sortOffers(
-    offers.filter(({ model }) => ids.has(model.id)),
-    sort,
-    snapshot,
-    nowMs,
-  );
+  const offerOf = (model: Model): Offer | undefined => {
+    const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
+    return offer === undefined || select([offer], selection, snapshot).length === 0 ? undefined : offer;
+  };
+  const list = listKey(exchange);
+  const isForward = before_id === undefined && (after_id === undefined || cursor === undefined);
+  const lastId = isForward && cursor !== undefined ? cursorId(cursor, list) : after_id;
+  const chosen =
+    limit !== undefined && isForward && !dependsOnEndpoints(sort)
+      ? firstOffers(orderedModels(snapshot, sort, nowMs), offerOf, lastId, limit + 1)
+      : sortOffers([...snapshot.models.values()].map(offerOf).filter(isOffer), sort, snapshot, nowMs);
   const { data, next, hasMore } =
     before_id === undefined
-      ? pageAfter(chosen, after_id, { list: listKey(exchange), limit: limit ?? Math.max(1, chosen.length), cursor })
+      ? pageAfter(chosen, after_id, { list, limit: limit ?? Math.max(1, chosen.length), cursor })
       : pageBefore(chosen, before_id, limit, after_id ?? cursor);
   const shown = data.map((offer) => ({ offer, object: modelObject(offer, context) }));
   return {
@@ -100,6 +102,41 @@ function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
     first_id: data[0]?.model.id ?? null,
     last_id: data.at(-1)?.model.id ?? null,
   };
+}
+
+const isOffer = (offer: Offer | undefined) => offer !== undefined;
+
+const ordersOfModels = new WeakMap<CatalogueSnapshot, Map<ModelSort, readonly Model[]>>();
+
+/** Every order but the one by price is the same for all keys. */
+function orderedModels(snapshot: CatalogueSnapshot, sort: ModelSort, nowMs: number): readonly Model[] {
+  const orders = ordersOfModels.get(snapshot) ?? new Map<ModelSort, readonly Model[]>();
+  ordersOfModels.set(snapshot, orders);
+  const known = orders.get(sort);
+  if (known !== undefined) return known;
+  const all = [...snapshot.models.values()].map((model) => ({ model, endpoints: [] }));
+  const ordered = sortOffers(all, sort, snapshot, nowMs).map(({ model }) => model);
+  orders.set(sort, ordered);
+  return ordered;
+}
+
+/** The offer of the model `lastId`, if it is one, and the next `count`: a page costs as much as it shows. */
+function firstOffers(
+  models: readonly Model[],
+  offerOf: (model: Model) => Offer | undefined,
+  lastId: string | undefined,
+  count: number,
+): Offer[] {
+  const start = lastId === undefined ? 0 : models.findIndex(({ id }) => id === lastId);
+  const found: Offer[] = [];
+  if (start < 0) return found;
+  const countMax = lastId === undefined ? count : count + 1;
+  for (const model of models.slice(start)) {
+    const offer = offerOf(model);
+    if (offer !== undefined) found.push(offer);
+    if (found.length === countMax) break;
+  }
+  return found;
 }
 
 const CODING_AGENT = /^codex/i;
