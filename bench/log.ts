@@ -1,115 +1,182 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { LogFilter } from "../src/domain/record/record.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { tallyPeriod } from "../src/app/manage/records/evidence-report.ts";
+import { encodeBatch, type RecordBatch } from "../src/domain/record/record-batch.ts";
 import { openPostgres } from "../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../src/io/store/sql/store.ts";
 import { systemClock } from "../src/kit/clock.ts";
 import { startCluster } from "../tests/support/postgres.ts";
-import { HABITS, type Habits, sampleRecords } from "./log-samples.ts";
+import { DAYS, END_MS, GONE_PROVIDER, growthRecords, WORKSPACES, workspaceName } from "./growth-samples.ts";
 
 /**
- * Measures listing a workspace's last 50 records among many: `node bench/log.ts [records] [usual|unlike|faded]
- * [sqlite|postgres]`. `unlike` labels every request differently; `faded` did so only long ago, at a provider it no longer
- * uses.
+ * Measures what grows with the data: `node bench/log.ts [records] [sqlite|postgres] [folder]`, a million records by default.
+ * 200 workspaces with ten keys each, spread over 90 days. With a folder the embedded store is kept there and used again.
  */
-const PAGE = 50;
-const ROUNDS = 5;
 const BATCH = 2000;
-const total = Number(process.argv[2] ?? 1_000_000);
-const habits: Habits = HABITS.find((habit) => habit === process.argv[3]) ?? "usual";
-const engine = process.argv[4] === "postgres" ? "postgres" : "sqlite";
-const END_MS = Date.UTC(2027, 0, 15);
+const ROUNDS = 3;
+const PAGE = 50;
 const DAY_MS = 86_400_000;
-/** A million requests are about a month. */
-const SPACING_MS = 2600;
+const MONTH_DAYS = 31;
+const RETENTION_ROWS = 500;
+const total = Number(process.argv[2] ?? 1_000_000);
+const engine = process.argv[3] === "postgres" ? "postgres" : "sqlite";
+const keptFolder = process.argv[4];
+const folder = keptFolder ?? mkdtempSync(path.join(tmpdir(), "gateway-growth-"));
+const workspace = workspaceName(7);
 
-const KEY = (n: number) => `key_${n.toString(16).padStart(19, "0")}`;
-const FILTERS: Readonly<Record<string, LogFilter>> = {
-  none: {},
-  "a busy key": { keyId: KEY(0) },
-  "a quiet key": { keyId: KEY(39) },
-  "no such key": { keyId: "key_none" },
-  "a member": { memberId: "mem_0000000000000000008" },
-  live: { environment: "live" },
-  test: { environment: "test" },
-  "a status": { status: 502 },
-  "no such status": { status: 418 },
-  "a class of status": { statusClass: 4 },
-  "no such class": { statusClass: 3 },
-  "a surface": { surface: "messages" },
-  "no such surface": { surface: "speech" },
-  "a surface that fails": { surface: "messages", statusClass: 5, environment: "test" },
-  "a model": { model: "creator/model-3" },
-  "the model auto": { model: "auto" },
-  "a provider": { provider: "provider-1" },
-  "a provider of long ago": { provider: "provider-gone" },
-  "a status of long ago": { status: 503, environment: "live" },
-  "an app": { app: "editor" },
-  "no such app": { app: "unknown-app" },
-  "a month ago": { untilMs: END_MS - 25 * DAY_MS },
-  "a day long ago": { sinceMs: END_MS - 20 * DAY_MS, untilMs: END_MS - 19 * DAY_MS },
-  "test and failed": { environment: "test", status: 502 },
-  "key and model that never met": { keyId: KEY(0), model: "creator/model-11" },
-  "live, app and provider": { environment: "live", app: "batch", provider: "provider-2" },
-  "everything at once": { keyId: KEY(1), environment: "live", status: 200, model: "auto", app: "editor" },
-  "the first model and app that fail": { app: "editor", model: "creator/model-5", status: 429, environment: "test" },
-};
+type Opened = { readonly store: Store; filled(): Promise<unknown>; bytes(): Promise<number>; close(): Promise<void> };
 
-const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
-const { store, filled, close } = await open();
+const isFilled = existsSync(path.join(folder, "gateway.sqlite"));
+const opened = await open();
+const { store } = opened;
 try {
-  const samples = sampleRecords(total, END_MS, SPACING_MS, habits);
-  const filledMs = performance.now();
-  for (let done = 0; done < total; done += BATCH) await store.ingest(samples.take(BATCH));
-  const seconds = (performance.now() - filledMs) / 1000;
-  await filled();
-  console.log(`${total} records (${habits}, ${engine}) in ${Math.round(seconds)} s\n`);
-  let slowest = { name: "", ms: 0 };
-  for (const [name, filter] of Object.entries(FILTERS)) {
-    const pages = await timed(() => store.log.list("ws_1", filter, PAGE, null));
-    const { next } = pages.value;
-    const second = next === null ? undefined : await timed(() => store.log.list("ws_1", filter, PAGE, next));
-    const ms = Math.max(pages.worstMs, second?.worstMs ?? 0);
-    if (ms > slowest.ms) slowest = { name, ms };
-    const figures = [pages.bestMs, pages.worstMs, second?.bestMs].map((one) =>
-      one === undefined ? "-" : one.toFixed(1),
-    );
-    console.log(`${name.padEnd(36)} ${String(pages.value.rows.length).padStart(3)} rows, ms: ${figures.join(" / ")}`);
-  }
-  console.log(`the slowest: ${slowest.name}, ${slowest.ms.toFixed(1)} ms`);
-  const month = { fromMs: END_MS - 30 * DAY_MS, toMs: END_MS, stepMs: DAY_MS, group: "app", filter: {} } as const;
-  const usage = await timed(() => store.rollups.usage("ws_1", month, 10_000));
-  console.log(`usage of a month by app and day: ${usage.value.length} rows, ms: ${usage.bestMs.toFixed(1)}`);
+  if (!isFilled) await fill();
+  await opened.filled();
+  print("bytes per logged request", `${Math.round((await opened.bytes()) / total)}`);
+  await measureQueries();
+  await measureAudit();
+  await measureRetention();
 } finally {
   await store.close();
-  await close();
-  rmSync(folder, { recursive: true, force: true });
+  await opened.close();
+  if (keptFolder === undefined) rmSync(folder, { recursive: true, force: true });
 }
 
-type Opened = { readonly store: Store; filled(): Promise<unknown>; close(): Promise<void> };
+async function fill(): Promise<void> {
+  let spentMs = 0;
+  let slowestMs = 0;
+  for (const records of growthRecords(total, BATCH)) {
+    const batch = shared(encodeBatch(records.map(store.encodeRecord)));
+    const startedMs = performance.now();
+    await store.ingestBatch(batch);
+    const tookMs = performance.now() - startedMs;
+    spentMs += tookMs;
+    slowestMs = Math.max(slowestMs, tookMs);
+  }
+  for (let n = 0; n < WORKSPACES; n += 1) await topUp(workspaceName(n));
+  print("ingest, rows/s", `${Math.round((total / spentMs) * 1000)} (slowest batch ${Math.round(slowestMs)} ms)`);
+}
+
+async function topUp(workspaceId: string): Promise<void> {
+  const entry = (account: "wallet" | "topup_clearing", nanos: bigint) => ({
+    ...{ account, workspaceId, currency: "EUR", nanos },
+  });
+  const entries = [entry("wallet", 5n), entry("topup_clearing", -5n)];
+  const createdAtMs = END_MS - DAYS * DAY_MS;
+  await store.ledger.post({ id: `topup:${workspaceId}`, kind: "topup", workspaceId, createdAtMs, note: null, entries });
+}
+
+async function measureQueries(): Promise<void> {
+  const quarter = { fromMs: END_MS - DAYS * DAY_MS, toMs: END_MS, stepMs: DAY_MS, group: "model", filter: {} } as const;
+  const month = { fromMs: END_MS - MONTH_DAYS * DAY_MS, toMs: END_MS };
+  const page = Array.from({ length: PAGE }, (_, n) => workspaceName(n));
+  await timed("page of 50", () => store.log.list(workspace, {}, PAGE, null));
+  await timed("filter that matches only old rows", () =>
+    store.log.list(workspace, { provider: GONE_PROVIDER }, PAGE, null),
+  );
+  await timed("filter that matches few old rows", () =>
+    store.log.list(workspace, { provider: GONE_PROVIDER, status: 502 }, PAGE, null),
+  );
+  await timed("usage by day, 90 days, by model", async () => {
+    await store.rollups.usage(workspace, quarter, 10_001);
+    await store.rollups.usageSketches(workspace, quarter);
+  });
+  await timed("evidence report of a month", () => tallyPeriod(store.evidence, workspace, month, []));
+  await timed("workspace summaries, page of 50", async () => {
+    await store.rollups.spendSince("2027-01-01");
+    for (const id of page) {
+      await store.log.list(id, {}, 1, null);
+      await store.ledger.wallet(id);
+    }
+  });
+  await timed("ledger entries of one kind", () => store.ledger.entries(workspace, PAGE, null, { kinds: ["topup"] }));
+  await timed("balances, page of 50", () => store.ledger.balances(workspace, PAGE, null));
+}
+
+/** The audit, and what others wait for meanwhile. */
+async function measureAudit(): Promise<void> {
+  for (const name of ["doctor", "doctor, again"]) {
+    const startedMs = performance.now();
+    let isRunning = true;
+    const audit = store.ledger.audit().finally(() => {
+      isRunning = false;
+    });
+    let worstListMs = 0;
+    let worstWriteMs = 0;
+    while (isRunning) {
+      const listedMs = performance.now();
+      await store.log.list(workspaceName(3), {}, PAGE, null);
+      const writtenMs = performance.now();
+      await store.meta.set("bench", String(writtenMs));
+      worstListMs = Math.max(worstListMs, writtenMs - listedMs);
+      worstWriteMs = Math.max(worstWriteMs, performance.now() - writtenMs);
+      await nextTurn();
+    }
+    const violations = await audit;
+    print(name, `${Math.round(performance.now() - startedMs)} ms, ${violations.length} violations`);
+    print("  another list meanwhile, worst", `${worstListMs.toFixed(1)} ms`);
+    print("  a write meanwhile, worst", `${worstWriteMs.toFixed(1)} ms`);
+  }
+}
+
+async function measureRetention(): Promise<void> {
+  const beforeMs = END_MS - (DAYS - 1) * DAY_MS;
+  let worstMs = 0;
+  let removed = 0;
+  const startedMs = performance.now();
+  for (;;) {
+    const batchMs = performance.now();
+    const rows = await store.log.sweep(beforeMs, RETENTION_ROWS);
+    worstMs = Math.max(worstMs, performance.now() - batchMs);
+    removed += rows;
+    if (rows < RETENTION_ROWS) break;
+  }
+  const perSecond = Math.round((removed * 1000) / (performance.now() - startedMs));
+  print("retention, rows/s", `${perSecond} (${removed} rows, slowest batch ${worstMs.toFixed(1)} ms)`);
+}
+
+async function timed(name: string, work: () => Promise<unknown>): Promise<void> {
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const startedMs = performance.now();
+    await work();
+    bestMs = Math.min(bestMs, performance.now() - startedMs);
+  }
+  print(name, `${bestMs.toFixed(1)} ms`);
+}
+
+function print(name: string, figure: string): void {
+  console.log(`${name.padEnd(40)} ${figure}`);
+}
 
 async function open(): Promise<Opened> {
   const nothing = async () => {};
-  if (engine === "sqlite") return { store: await openSqlite(folder, systemClock), filled: nothing, close: nothing };
+  if (engine === "sqlite") {
+    const bytes = async () =>
+      readdirSync(folder)
+        .filter((name) => name.endsWith(".sqlite"))
+        .reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0);
+    return { store: await openSqlite(folder, systemClock), filled: nothing, bytes, close: nothing };
+  }
   const cluster = await startCluster();
   const address = await cluster.database("migrated");
   const silent = { info() {}, warn() {}, error() {} };
-  const store = await openPostgres({ address, connections: 4, dataDir: folder, clock: systemClock, log: silent });
+  const postgres = await openPostgres({ address, connections: 4, dataDir: folder, clock: systemClock, log: silent });
+  const bytes = async () => {
+    const [row] = await cluster.query(address, "select pg_database_size(current_database())::text as bytes");
+    return Number(row?.["bytes"]);
+  };
   // Autovacuum does this on a long-running server.
-  return { store, filled: () => cluster.query(address, "vacuum analyze"), close: () => cluster.close() };
+  const filled = () => cluster.query(address, "vacuum analyze");
+  return { store: postgres, filled, bytes, close: () => cluster.close() };
 }
 
-async function timed<T>(work: () => Promise<T>) {
-  let [bestMs, worstMs] = [Number.POSITIVE_INFINITY, 0];
-  let value = await work();
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const startedMs = performance.now();
-    value = await work();
-    const tookMs = performance.now() - startedMs;
-    bestMs = Math.min(bestMs, tookMs);
-    worstMs = Math.max(worstMs, tookMs);
-  }
-  return { value, bestMs, worstMs };
+/** In shared memory, like the journal reader's buffers: nothing is copied to the worker. */
+function shared({ bytes, bounds }: RecordBatch): RecordBatch {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.byteLength));
+  copy.set(bytes);
+  return { bytes: copy, bounds };
 }

@@ -2,6 +2,8 @@
 export class Mutex {
   #taken = false;
   readonly #queue: (() => void)[] = [];
+  /** How many wait, visible to other threads. */
+  readonly waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   enter(): Promise<void> {
     if (!this.#taken) {
@@ -10,11 +12,13 @@ export class Mutex {
     }
     return new Promise((resolve) => {
       this.#queue.push(resolve);
+      Atomics.store(this.waiting, 0, this.#queue.length);
     });
   }
 
   leave(): void {
     const next = this.#queue.shift();
+    Atomics.store(this.waiting, 0, this.#queue.length);
     if (next === undefined) this.#taken = false;
     else next();
   }

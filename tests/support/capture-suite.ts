@@ -3,6 +3,7 @@ import type { CapturedRequest, CaptureWindow } from "../../src/domain/record/cap
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
+import { HOUR_MS } from "../../src/kit/time.ts";
 import { finishedRecord } from "./records.ts";
 import { plainWorkspace, withWorkspaces } from "./workspaces.ts";
 
@@ -178,5 +179,46 @@ function changeTests(current: () => Store): void {
     ]);
     expect(await evidence.firstRequestAtMs("ws_1", 1001)).toBe(1500);
     expect(await evidence.firstRequestAtMs("ws_1", 2001)).toBeUndefined();
+  });
+
+  test("SCALE-23 evidence of whole hours comes from roll-ups, and equals the records, old ones too", async () => {
+    const { ingest, evidence } = current();
+    const startMs = Date.UTC(2027, 0, 15);
+    const routed = (version: number) => ({
+      router: "acme/support",
+      decision: { candidates: [], order: [], router: { slug: "support", version } },
+    });
+    const at = (hours: number) => ({ createdAtMs: startMs + hours * HOUR_MS });
+    await ingest([
+      finishedRecord("r1", at(0.5)),
+      finishedRecord("r2", { ...at(1.5), errorCode: "upstream_error", charge: null }),
+      finishedRecord("r3", { ...at(2.5), ...routed(3), routerVersion: "support@3" }),
+      finishedRecord("r4", { ...at(2.6), router: "auto", routerVersion: "", countries: ["FR", "DE"] }),
+      // From before records had the version of their router.
+      finishedRecord("r5", { ...at(4.5), ...routed(2) }),
+      finishedRecord("r6", { ...at(5.5), level: null, countries: null }),
+      finishedRecord("r7", at(6.5)),
+    ]);
+    const sumsOf = async (fromMs: number, toMs: number, stepMs: number) => {
+      const merged = new Map<string, number[]>();
+      for (let atMs = fromMs; atMs < toMs; atMs += stepMs)
+        for (const sum of await evidence.sums("ws_1", atMs, Math.min(toMs, atMs + stepMs))) {
+          const { requests, inputTokens, outputTokens, costNanos, ...group } = sum;
+          const name = JSON.stringify(Object.entries(group).toSorted());
+          const amounts = [requests, inputTokens, outputTokens, Number(costNanos)];
+          merged.set(
+            name,
+            (merged.get(name) ?? [0, 0, 0, 0]).map((amount, index) => amount + (amounts[index] ?? 0)),
+          );
+        }
+      return [...merged].toSorted();
+    };
+    const fromMs = startMs + 0.25 * HOUR_MS;
+    const toMs = startMs + 6.75 * HOUR_MS;
+    // Steps shorter than an hour are read from the records.
+    const records = await sumsOf(fromMs, toMs, HOUR_MS / 4);
+    expect(records).toHaveLength(6);
+    expect(await sumsOf(fromMs, toMs, toMs - fromMs)).toEqual(records);
+    expect(await sumsOf(startMs, startMs + 7 * HOUR_MS, 7 * HOUR_MS)).toEqual(records);
   });
 }

@@ -6,6 +6,7 @@ import type { HoldRef } from "../../domain/admission/shared-state.ts";
 import type { Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import {
   type AttemptRecord,
+  type DecisionRecord,
   REJECTED_KEY_STATUS,
   type RequestRecord,
   type Surface,
@@ -204,6 +205,8 @@ export class RequestTrace {
     const { key, workspace, member } = this.principal;
     const endpoint = this.servingAttempt?.endpoint;
     const { countries } = this;
+    const router = this.plan?.router ?? null;
+    const decision = this.plan?.decision() ?? null;
     const totalMs = this.#clock.monotonicMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
     // Request-specific fields come first: the ledger's reader caches the common rest of the record.
@@ -230,13 +233,14 @@ export class RequestTrace {
       level: endpoint?.sovereignty.level ?? null,
       // A copy: a frozen array takes JSON.stringify off its fast path for the whole record.
       countries: countries === null ? null : [...countries],
-      router: this.plan?.router ?? null,
+      router,
+      ...(router === null ? {} : { routerVersion: versionedRouter(decision) }),
       streaming: this.streaming,
       status,
       errorCode,
       overheadMs: roundToTenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
-      decision: this.plan?.decision() ?? null,
+      decision,
       ...(this.servingAttempt?.ownKey === undefined ? {} : { ownKey: true }),
       ...(this.servingAttempt?.node === undefined ? {} : { nodeId: this.servingAttempt.node.id }),
       ...(endpoint?.sovereignty.attested === undefined ? {} : { attested: true }),
@@ -245,6 +249,10 @@ export class RequestTrace {
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }
+}
+
+function versionedRouter(decision: DecisionRecord | null): string {
+  return decision?.router === undefined ? "" : `${decision.router.slug}@${decision.router.version}`;
 }
 
 const roundToTenths = (ms: number) => Math.round(ms * 10) / 10;

@@ -17,8 +17,10 @@ export type IngestFields = Pick<
   | "modelRequested"
   | "model"
   | "provider"
+  | "endpoint"
   | "level"
   | "countries"
+  | "routerVersion"
   | "status"
   | "errorCode"
   | "charge"
@@ -26,7 +28,7 @@ export type IngestFields = Pick<
   | "streaming"
   | "ttfbMs"
   | "totalMs"
-> & { readonly usage: StoredUsage | null };
+> & { readonly usage: StoredUsage | null; readonly router?: string | null };
 
 /** The first field after all ingest fields, in the order in which records are written. */
 export const END_OF_INGEST_FIELDS = ',"overheadMs":';
@@ -49,6 +51,7 @@ export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head 
     head.modelRequested !== undefined &&
     head.model !== undefined &&
     head.provider !== undefined &&
+    head.endpoint !== undefined &&
     head.level !== undefined &&
     head.countries !== undefined &&
     head.streaming !== undefined &&
@@ -74,6 +77,11 @@ export type RequestShape = {
   readonly country: string;
   readonly status: number;
   readonly surface: Surface;
+  /** Null when the record does not tell the version of its router: evidence is then read from the log. */
+  readonly endpoint: string | null;
+  readonly errorCode: string;
+  /** `slug@version`. */
+  readonly router: string;
 };
 
 export function shapeOf(record: IngestFields): RequestShape {
@@ -89,5 +97,13 @@ export function shapeOf(record: IngestFields): RequestShape {
     country: record.countries?.join(",") ?? "",
     status: record.status,
     surface: record.surface,
+    endpoint: hasUnknownRouter(record) ? null : (record.endpoint ?? ""),
+    errorCode: record.errorCode ?? "",
+    router: record.routerVersion ?? "",
   };
+}
+
+/** Records of earlier versions have the version of their router in the decision only, which ingest does not read. */
+function hasUnknownRouter({ router, routerVersion }: IngestFields): boolean {
+  return router != null && routerVersion === undefined;
 }

@@ -146,6 +146,7 @@ const fullRecord = z.object({
   level: level.nullable(),
   countries: z.array(z.string()).nullable(),
   router: z.string().nullable(),
+  routerVersion: z.string().exactOptional(),
   streaming: z.boolean(),
   status: z.number(),
   errorCode: z.string().nullable(),

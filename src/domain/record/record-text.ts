@@ -213,8 +213,10 @@ function joinParts(perRequest: PerRequestPart, shared: SharedPart): IngestFields
     modelRequested: shared.modelRequested,
     model: shared.model,
     provider: shared.provider,
+    endpoint: shared.endpoint,
     level: shared.level,
     countries: shared.countries,
+    router: shared.router ?? null,
     status: shared.status,
     errorCode: shared.errorCode,
     usage: perRequest.usage,
@@ -223,7 +225,8 @@ function joinParts(perRequest: PerRequestPart, shared: SharedPart): IngestFields
     ttfbMs: perRequest.ttfbMs,
     totalMs: perRequest.totalMs,
   };
-  return perRequest.idempotency === undefined ? fields : { ...fields, idempotency: perRequest.idempotency };
+  const routed = shared.routerVersion === undefined ? fields : { ...fields, routerVersion: shared.routerVersion };
+  return perRequest.idempotency === undefined ? routed : { ...routed, idempotency: perRequest.idempotency };
 }
 
 /**

@@ -137,6 +137,8 @@ export type RequestRecord = {
   readonly level: LevelState | null;
   readonly countries: readonly string[] | null;
   readonly router: string | null;
+  /** With a router: its `slug@version`, or empty for one of the gateway itself. */
+  readonly routerVersion?: string;
   readonly streaming: boolean;
   readonly status: number;
   readonly errorCode: string | null;

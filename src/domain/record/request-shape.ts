@@ -35,7 +35,9 @@ export class ShapeIds {
 /** The requested model comes last, because only it may contain any character. */
 function shapeKeyOf(record: IngestFields): string {
   const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
-  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${record.level ?? ""}\n${record.countries?.join() ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
+  const { endpoint, errorCode, router, routerVersion } = record;
+  const evidence = `${endpoint ?? ""}\n${errorCode ?? ""}\n${router == null ? "" : (routerVersion ?? "?")}`;
+  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${record.level ?? ""}\n${record.countries?.join() ?? ""}\n${evidence}\n${app ?? ""}\n${modelRequested ?? ""}`;
 }
 
 /** Messages and responses are served by chat endpoints. */

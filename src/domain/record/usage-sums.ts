@@ -92,8 +92,8 @@ export type KeyUsage = {
 export type RollupStore = {
   /** Only keys that were used; totals since an ISO date. */
   keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
-  /** All workspaces, since an ISO date. */
-  spendSince(day: string): Promise<KeyDailySpend[]>;
+  /** Since an ISO date; of all workspaces unless some are named. */
+  spendSince(day: string, workspaceIds?: readonly string[]): Promise<KeyDailySpend[]>;
   /** ISO dates, both inclusive; oldest first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
   /** Oldest step first. */

@@ -162,7 +162,7 @@ const PRICES: readonly Mutant[] = [
 const BOOKS: readonly Mutant[] = [
   one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isCharged) totals", "if (charge !== null) totals"),
   one("counted-at-every-ingest", "BILL-02", INGEST, "if (charge === null ? isNew : isCharged) totals", "totals"),
-  one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      ingestAll(batch, insertIfAbsent);\n", ""),
+  one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      return ingestAll(batch, insertIfAbsent);\n", ""),
   one("charge-outside-the-batch", "BILL-01", INGEST, 'db.exec("begin immediate");', ""),
   one("money-booked-twice", "BILL-01", POST, "if (inserted.numInsertedOrUpdatedRows === 0n) return false;", ""),
   one(

@@ -17,6 +17,7 @@ import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
 import type { Database } from "../../../src/io/store/sql/schema.ts";
 import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
 import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
+import { SQLITE_HINTS } from "../../../src/io/store/sql/sqlite/open.ts";
 import { registerFunctions } from "../../../src/io/store/sql/sqlite/open-database-file.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
 import { Mutex } from "../../../src/kit/mutex.ts";
@@ -37,7 +38,7 @@ export class SharedSql {
     this.#db.exec("pragma foreign_keys = on; pragma recursive_triggers = on;");
     registerFunctions(this.#db);
     this.#prepared = preparing(this.#db);
-    this.#ingest = prepareIngest(this.#db);
+    this.#ingest = prepareIngest(this.#db, () => false);
   }
 
   /** SQL as one incarnation of a process reaches it: `fate` decides the result of a transaction it commits. */
@@ -46,6 +47,7 @@ export class SharedSql {
     return {
       db: kyselyOn(this.#db, this.#prepared, this.#mutex, fate),
       ddl: sqliteDdl,
+      hints: SQLITE_HINTS,
       encodeRecord: encodeCompact,
       normalizeRecordText: (text) => text,
       ingest: (batch) =>

@@ -2,6 +2,7 @@ import type { CatalogueSnapshot, Endpoint, EvidenceSubject, Provider } from "../
 import { buildNodeProvider, nodeProviderSlug, nodeSovereignty } from "../../../domain/catalogue/node-catalogue.ts";
 import {
   EvidenceAggregator,
+  type EvidenceStore,
   type EvidenceTotals,
   groupedBy,
   type ServedUsage,
@@ -16,7 +17,6 @@ import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { HOUR_MS } from "../../../kit/time.ts";
 import type { ManageContext } from "../deps.ts";
 import { attestationView } from "../operation/nodes.ts";
 import { isoTime, policyView, routerSpecView } from "../views.ts";
@@ -28,29 +28,21 @@ export type EvidencePeriod = { readonly fromMs: number; readonly toMs: number };
 const refusesByPolicy = (code: string) =>
   isPolicyRule(code) || code === "no_eligible_endpoint" || code === "model_not_permitted";
 
-/**
- * Sums the log in slices of at most an hour, so that other queries can run in between. Slices end at policy changes, and
- * hours without requests are skipped.
- */
-async function tallyPeriod(
-  context: ManageContext,
+/** Sums the log in slices that end at policy changes. */
+export async function tallyPeriod(
+  evidence: EvidenceStore,
   workspaceId: string,
   period: EvidencePeriod,
   versions: readonly PolicyVersion[],
 ) {
   const changes = versions.map(({ createdAtMs }) => createdAtMs);
   const fold = new EvidenceAggregator(versions, refusesByPolicy);
-  let atMs = await context.store.evidence.firstRequestAtMs(workspaceId, period.fromMs);
+  let atMs = await evidence.firstRequestAtMs(workspaceId, period.fromMs);
   while (atMs !== undefined && atMs < period.toMs) {
     const sliceStartMs = atMs;
-    const next = [
-      sliceStartMs - (sliceStartMs % HOUR_MS) + HOUR_MS,
-      period.toMs,
-      ...changes.filter((changeMs) => changeMs > sliceStartMs),
-    ];
-    const untilMs = Math.min(...next);
-    fold.add(sliceStartMs, await context.store.evidence.sums(workspaceId, sliceStartMs, untilMs));
-    atMs = await context.store.evidence.firstRequestAtMs(workspaceId, untilMs);
+    const untilMs = Math.min(period.toMs, ...changes.filter((changeMs) => changeMs > sliceStartMs));
+    fold.add(sliceStartMs, await evidence.sums(workspaceId, sliceStartMs, untilMs));
+    atMs = await evidence.firstRequestAtMs(workspaceId, untilMs);
   }
   return fold.totals();
 }
@@ -128,7 +120,7 @@ function routersView(versions: readonly RouterVersion[], tally: EvidenceTotals, 
 export async function buildEvidenceReport(context: ManageContext, workspace: Workspace, period: EvidencePeriod) {
   const { id, currency } = workspace;
   const versions = await context.store.tenancy.policyHistory(id);
-  const tally = await tallyPeriod(context, id, period, versions);
+  const tally = await tallyPeriod(context.store.evidence, id, period, versions);
   const windows = await context.captureStore.openWithin(id, period.fromMs, period.toMs);
   const firstMs = await context.store.evidence.firstRequestAtMs(id, 0);
   const served = tally.served.toSorted((a, b) => b.requests - a.requests);

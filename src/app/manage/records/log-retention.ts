@@ -5,8 +5,8 @@ import type { Timers } from "../../../kit/timers.ts";
 
 const BATCH_ROWS = 500;
 
-/** Pause between batches, for other users of the store. */
-const PAUSE_MS = 50;
+/** Between batches others use the store for as long as a batch took, and at least this long. */
+const PAUSE_MIN_MS = 5;
 
 export type LogRetentionDeps = {
   readonly log: Pick<LogStore, "prepare" | "sweep">;
@@ -51,18 +51,19 @@ export class LogRetention {
     if (keepMs === null) return;
     try {
       while (!this.#stopped) {
+        const startedMs = clock.monotonicMs();
         const removed = await log.sweep(clock.nowMs() - keepMs, BATCH_ROWS);
         if (removed < BATCH_ROWS) return;
-        await this.#pause();
+        await this.#pause(Math.max(PAUSE_MIN_MS, clock.monotonicMs() - startedMs));
       }
     } catch (error) {
       warn({ err: error }, "log-retention: deletion failed, will be retried");
     }
   }
 
-  #pause(): Promise<void> {
+  #pause(durationMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#deps.timers.after(PAUSE_MS, resolve);
+      this.#deps.timers.after(durationMs, resolve);
     });
   }
 }

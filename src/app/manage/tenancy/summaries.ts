@@ -48,7 +48,8 @@ export function summaryHandlers(context: ManageContext): Record<string, Handler>
       await context.waitForIngest();
       const spent = new Map<string, bigint>();
       const monthStart = dayName(spanOf("month", context.clock.nowMs()).firstDay);
-      for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart))
+      const ids = rows.map(({ id }) => id);
+      for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart, ids))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
       const data: SummaryView[] = [];
       // Sequential, so that a large page does not saturate the store.

@@ -42,10 +42,21 @@ export type LogPartitions = {
   dropBefore(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
+/** What a planner needs to be told for lists that are merged from several ranges of an index. */
+export type PlanHints = {
+  /** Follows a table's name and fixes its index. */
+  indexedBy(index: string): RawBuilder<unknown>;
+  /** One of the selects of a `union all` that ends with this order and limit. */
+  arm(select: RawBuilder<unknown>, orderAndLimit: RawBuilder<unknown>): RawBuilder<unknown>;
+};
+
 /** What an engine provides; everything else is written once, against `db`. */
 export type Engine = {
   readonly db: Kysely<Database>;
+  /** For reads that may take long, so that writes do not wait for them. Absent on an engine whose `db` has several connections. */
+  readonly reads?: Kysely<Database>;
   readonly ddl: Ddl;
+  readonly hints: PlanHints;
   /** The text of a record as `ingest` expects it. */
   encodeRecord(record: RequestRecord): string;
   /** Converts a text that may have been encoded for another engine. */

@@ -1,4 +1,6 @@
+import { type RawBuilder, sql } from "kysely";
 import { fault } from "../../../contract/faults.ts";
+import type { PlanHints } from "./engine.ts";
 
 const PAGE_MAX = 1000;
 
@@ -22,6 +24,13 @@ export function decodeCursor(cursor: string): PageCursor {
       param: "cursor",
     });
   return { atMs: Number(atMs), id };
+}
+
+/** The newest rows of several selects, each of which has an index in this order. */
+export function newestOf<Row>(hints: PlanHints, selects: readonly RawBuilder<unknown>[], count: number) {
+  const ending = sql`order by created_at_ms desc, id desc limit ${count}`;
+  const arms = selects.length > 1 ? selects.map((select) => hints.arm(select, ending)) : selects;
+  return sql<Row>`${sql.join(arms, sql` union all `)} ${ending}`;
 }
 
 /** Expects one extra row, which shows whether there is a next page. */

@@ -1,4 +1,4 @@
-import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { z } from "zod";
 import {
   ACCOUNTS,
@@ -10,21 +10,24 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
-import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
+import type { PlanHints } from "./engine.ts";
+import { decodeCursor, newestOf, pageSize, slicePage } from "./keyset-page.ts";
 import { dayKey } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 
 type TransactionRow = Database["ledger_transactions"];
 
+export type LedgerSource = { readonly reads: Kysely<Database>; readonly hints: PlanHints };
+
 export async function transactionPage(
-  db: Kysely<Database>,
+  source: LedgerSource,
   workspaceId: string,
   limit: number,
   cursor: string | null,
   filter: LedgerFilter = {},
 ): Promise<{ rows: Transaction[]; next: string | null }> {
   const size = pageSize(limit);
-  const rows = await pageQuery(db, workspaceId, size, cursor, filter).execute();
+  const { rows } = await pageQuery(source, workspaceId, size, cursor, filter).execute(source.reads);
   const { page, next } = slicePage(rows, size, cursorOf);
   return { rows: page.map(toTransaction), next };
 }
@@ -34,23 +37,23 @@ export async function transactionPage(
  * concurrent entry is in both sums or in neither.
  */
 export async function balancePage(
-  db: Kysely<Database>,
+  source: LedgerSource,
   workspaceId: string,
   limit: number,
   cursor: string | null,
   filter: Omit<LedgerFilter, "kinds"> = {},
 ): Promise<{ rows: BalancedEntry[]; next: string | null }> {
   const size = pageSize(limit);
-  const page = pageQuery(db, workspaceId, size, cursor, filter);
+  const page = pageQuery(source, workspaceId, size, cursor, filter);
   const { untilMs = Infinity } = filter;
   const lastMs = Math.min(cursor === null ? Infinity : decodeCursor(cursor).atMs, untilMs);
   const { rows } = await sql<TransactionRow & { newest_nanos: bigint | null }>`
-    with page as ${page},
+    with page as (${page}),
       newest as (select created_at_ms, id from page order by created_at_ms desc, id desc limit 1)
     select page.*, (select balance_nanos from wallets where workspace_id = ${workspaceId}) - coalesce((
       select cast(sum(nanos) as bigint) from (${movedAfterPage(workspaceId, lastMs)}) as later
     ), 0) as newest_nanos
-    from page order by created_at_ms desc, id desc`.execute(db);
+    from page order by created_at_ms desc, id desc`.execute(source.reads);
   const cut = slicePage(rows, size, cursorOf);
   let balanceNanos = rows[0]?.newest_nanos ?? 0n;
   const balanced = cut.page.map((row) => {
@@ -78,35 +81,33 @@ function movedAfterPage(workspaceId: string, lastMs: number) {
 
 const cursorOf = (row: TransactionRow) => ({ atMs: row.created_at_ms, id: row.id });
 
+/** Top-ups and refunds are few among very many charges. */
+const BY_KIND = "ledger_transactions_by_kind";
+
+/** Other kinds than charges are read from their index, one after the other, and merged by time. */
 function pageQuery(
-  db: Kysely<Database>,
+  { hints }: LedgerSource,
   workspaceId: string,
   size: number,
   cursor: string | null,
-  filter: LedgerFilter,
-): SelectQueryBuilder<Database, "ledger_transactions", TransactionRow> {
-  const cursorPosition = cursor === null ? undefined : decodeCursor(cursor);
-  return db
-    .selectFrom("ledger_transactions")
-    .selectAll()
-    .where("workspace_id", "=", workspaceId)
-    .where(filterOf(filter))
-    .$if(cursorPosition !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple("created_at_ms", "id"), "<", tuple(cursorPosition?.atMs ?? 0, cursorPosition?.id ?? "")),
-      ),
-    )
-    .orderBy("created_at_ms", "desc")
-    .orderBy("id", "desc")
-    .limit(size + 1);
+  { kinds, sinceMs = 0, untilMs }: LedgerFilter,
+) {
+  const before = cursor === null ? undefined : decodeCursor(cursor);
+  const matching = (condition: RawBuilder<unknown>, hint = sql<unknown>``) => sql`
+    select ledger_transactions.* from ledger_transactions ${hint}
+    where workspace_id = ${workspaceId} and ${condition} and created_at_ms >= ${sinceMs}
+      ${untilMs === undefined ? sql`` : sql`and created_at_ms < ${untilMs}`}
+      ${before === undefined ? sql`` : sql`and (created_at_ms, id) < (${before.atMs}, ${before.id})`}`;
+  // Written like the condition of the partial index, so that the planner uses it.
+  const ofKind = (kind: string) =>
+    matching(sql`kind = ${sql.lit(kind)} and kind <> 'charge'`, hints.indexedBy(BY_KIND));
+  const arms =
+    kinds === undefined || kinds.includes("charge") ? [matching(anyOf(kinds))] : [...new Set(kinds)].map(ofKind);
+  return newestOf<TransactionRow>(hints, arms, size + 1);
 }
 
-function filterOf({ kinds, sinceMs, untilMs }: LedgerFilter) {
-  const conditions = [sql<boolean>`1 = 1`];
-  if (kinds !== undefined) conditions.push(sql`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`);
-  if (sinceMs !== undefined) conditions.push(sql`created_at_ms >= ${sinceMs}`);
-  if (untilMs !== undefined) conditions.push(sql`created_at_ms < ${untilMs}`);
-  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+function anyOf(kinds: LedgerFilter["kinds"]) {
+  return kinds === undefined ? sql`1 = 1` : sql`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`;
 }
 
 const account = z.enum(ACCOUNTS);

@@ -19,11 +19,14 @@ import { queryStatement, sumReturned, sumSpending } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
-/** The audit runs in `withoutStatementTimeout`, or on `db` when the engine has none. */
+type LedgerReads = Pick<Engine, "reads" | "hints"> & { readonly patiently?: Engine["withoutStatementTimeout"] };
+
+/** Lists and sums go to `reads`, and the audit to `patiently`; inside a transaction everything goes to the transaction. */
 export function ledgerStore(
   db: Kysely<Database>,
-  patiently: NonNullable<Engine["withoutStatementTimeout"]> = (work) => work(db),
+  { reads = db, hints, patiently = (work) => work(reads) }: LedgerReads,
 ): LedgerStore {
+  const source = { reads, hints };
   return {
     async post(transaction) {
       const transfer = transferOf(transaction);
@@ -93,11 +96,11 @@ export function ledgerStore(
     },
 
     chargedRequestIds: (requests) => findCharged(db, requests),
-    spent: (...requested) => sumSpending(db, ...requested),
-    statement: (workspaceId, span) => queryStatement(db, workspaceId, span),
+    spent: (...requested) => sumSpending(reads, ...requested),
+    statement: (workspaceId, span) => queryStatement(reads, workspaceId, span),
 
-    entries: (...requested) => transactionPage(db, ...requested),
-    balances: (...requested) => balancePage(db, ...requested),
+    entries: (...requested) => transactionPage(source, ...requested),
+    balances: (...requested) => balancePage(source, ...requested),
 
     audit: () => patiently(auditLedger),
   };

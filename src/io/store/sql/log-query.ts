@@ -1,6 +1,7 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
-import type { PageCursor } from "./keyset-page.ts";
+import type { PlanHints } from "./engine.ts";
+import { newestOf, type PageCursor } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 /** The newest requests are scanned first: common matches are among them. */
@@ -20,6 +21,12 @@ const UNION_ARMS_MAX = 64;
 
 type QuerySpan = { readonly workspaceId: string; readonly fromMs: number; readonly before: PageCursor };
 
+/** Where requests are read from. */
+export type LogSource = { readonly reads: Kysely<Database>; readonly hints: PlanHints };
+
+/** Has the requests of each shape in order of time. */
+const BY_SHAPE = "request_records_by_shape";
+
 const END_CURSOR: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
@@ -27,7 +34,7 @@ const END_CURSOR: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
  * requests of each shape in order, so any combination of filters reads little more than it returns.
  */
 export async function findRequests(
-  db: Kysely<Database>,
+  source: LogSource,
   workspaceId: string,
   filter: LogFilter,
   cursor: PageCursor | null,
@@ -37,30 +44,31 @@ export async function findRequests(
   const until = untilMs === undefined ? END_CURSOR : { atMs: untilMs, id: "" };
   const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
   const span = { workspaceId, fromMs: sinceMs, before };
-  if (Object.values(shapeFilter).every((value) => value === undefined)) return newestFirst(db, span, count);
-  const recent = await filterNewest(db, span, shapeFilter, RECENT_ROWS, count);
-  const lastSeen = recent.length < count ? await lastOfNewest(db, span, RECENT_ROWS) : undefined;
+  const { reads } = source;
+  if (Object.values(shapeFilter).every((value) => value === undefined)) return newestFirst(reads, span, count);
+  const recent = await filterNewest(reads, span, shapeFilter, RECENT_ROWS, count);
+  const lastSeen = recent.length < count ? await lastOfNewest(reads, span, RECENT_ROWS) : undefined;
   if (lastSeen === undefined) return recent;
-  return [...recent, ...(await findOlder(db, { ...span, before: lastSeen }, shapeFilter, count - recent.length))];
+  return [...recent, ...(await findOlder(source, { ...span, before: lastSeen }, shapeFilter, count - recent.length))];
 }
 
 /** Rare matches, beyond the newest rows. */
 async function findOlder(
-  db: Kysely<Database>,
+  source: LogSource,
   span: QuerySpan,
   filter: ShapeFilter,
   count: number,
 ): Promise<PageCursor[]> {
-  const shapes = await db
+  const shapes = await source.reads
     .selectFrom("request_shapes")
     .select("id")
     .where(shapeCondition(span.workspaceId, filter))
     .limit(SHAPES_MAX + 1)
     .execute();
   const shapeIds = shapes.map(({ id }) => id);
-  if (shapeIds.length > SHAPES_MAX) return scanBackwards(db, span, filter, count);
-  if (shapeIds.length <= UNION_ARMS_MAX) return mergeShapes(db, span, shapeIds, count);
-  return mergeNewestShapes(db, span, filter, count);
+  if (shapeIds.length > SHAPES_MAX) return scanBackwards(source.reads, span, filter, count);
+  if (shapeIds.length <= UNION_ARMS_MAX) return mergeShapes(source, span, shapeIds, count);
+  return mergeNewestShapes(source, span, filter, count);
 }
 
 /** Too many shapes match: scans all rows in growing steps. */
@@ -138,36 +146,27 @@ async function lastOfNewest(db: Kysely<Database>, span: QuerySpan, rowsMax: numb
 
 /** Requests of these shapes, merged by time. */
 async function mergeShapes(
-  db: Kysely<Database>,
+  source: LogSource,
   span: QuerySpan,
   shapes: readonly number[],
   count: number,
 ): Promise<PageCursor[]> {
-  const [first, ...others] = shapes.map((shape) => requestsOfShape(db, span, shape));
-  if (first === undefined) return [];
-  const rows = await others
-    .reduce((all, arm) => all.unionAll(arm), first)
-    .orderBy("created_at_ms", "desc")
-    .orderBy("id", "desc")
-    .limit(count)
-    .execute();
+  if (shapes.length === 0) return [];
+  const arms = shapes.map((shape) => sql`select created_at_ms, id ${ofShape(source, span, sql`${shape}`)}`);
+  const { rows } = await newestOf<PageRow>(source.hints, arms, count).execute(source.reads);
   return rows.map(toCursor);
 }
 
-function requestsOfShape(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan, shape: number) {
-  return db
-    .selectFrom("request_records")
-    .select(["created_at_ms", "id"])
-    .where("workspace_id", "=", workspaceId)
-    .where("shape", "=", shape)
-    .where("created_at_ms", ">=", fromMs)
-    .where("created_at_ms", "<=", before.atMs)
-    .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)));
+function ofShape({ hints }: LogSource, { workspaceId, fromMs, before }: QuerySpan, shape: RawBuilder<unknown>) {
+  return sql`from request_records ${hints.indexedBy(BY_SHAPE)}
+    where request_records.workspace_id = ${workspaceId} and request_records.shape = ${shape}
+      and created_at_ms >= ${fromMs} and created_at_ms <= ${before.atMs}
+      and (created_at_ms, request_records.id) < (${before.atMs}, ${before.id})`;
 }
 
 /** Merges the shapes with the newest requests first; the others follow when these are exhausted. */
 async function mergeNewestShapes(
-  db: Kysely<Database>,
+  source: LogSource,
   span: QuerySpan,
   filter: ShapeFilter,
   count: number,
@@ -175,7 +174,7 @@ async function mergeNewestShapes(
   const found: PageCursor[] = [];
   let { before } = span;
   for (;;) {
-    const heads = await newestByShape(db, { ...span, before }, filter);
+    const heads = await newestByShape(source, { ...span, before }, filter);
     const arms = heads.slice(0, UNION_ARMS_MAX);
     // No other shape has a request newer than this.
     const floorMs = heads[UNION_ARMS_MAX]?.head_ms;
@@ -183,29 +182,26 @@ async function mergeNewestShapes(
     if (newestMs === undefined) return found;
     const rest = count - found.length;
     // More shapes than arms share the newest time, so none can go first.
-    if (floorMs === newestMs) return [...found, ...(await scanBackwards(db, { ...span, before }, filter, rest))];
+    if (floorMs === newestMs)
+      return [...found, ...(await scanBackwards(source.reads, { ...span, before }, filter, rest))];
     const fromMs = floorMs === undefined ? span.fromMs : floorMs + 1;
     const shapeIds = arms.map(({ shape }) => shape);
-    found.push(...(await mergeShapes(db, { ...span, fromMs, before }, shapeIds, rest)));
+    found.push(...(await mergeShapes(source, { ...span, fromMs, before }, shapeIds, rest)));
     if (floorMs === undefined || found.length >= count) return found;
     before = { atMs: floorMs + 1, id: "" };
   }
 }
 
 /** Shapes by the time of their newest request. */
-async function newestByShape(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan, filter: ShapeFilter) {
-  const heads = db
+async function newestByShape(source: LogSource, span: QuerySpan, filter: ShapeFilter) {
+  const newest = sql`select created_at_ms ${ofShape(source, span, sql.ref("request_shapes.id"))}
+    order by created_at_ms desc, request_records.id desc limit 1`;
+  const heads = source.reads
     .selectFrom("request_shapes")
-    .where(shapeCondition(workspaceId, filter))
+    .where(shapeCondition(span.workspaceId, filter))
     .select("request_shapes.id as shape")
-    .select(
-      sql<number>`coalesce((select newest.created_at_ms from request_records as newest
-        where newest.workspace_id = ${workspaceId} and newest.shape = request_shapes.id
-          and newest.created_at_ms >= ${fromMs} and newest.created_at_ms <= ${before.atMs}
-          and (newest.created_at_ms, newest.id) < (${before.atMs}, ${before.id})
-        order by newest.created_at_ms desc, newest.id desc limit 1), ${NO_REQUEST_MS})`.as("head_ms"),
-    );
-  const rows = await db
+    .select(sql<number>`coalesce((${newest}), ${NO_REQUEST_MS})`.as("head_ms"));
+  const rows = await source.reads
     .selectFrom(heads.as("heads"))
     .select(["shape", "head_ms"])
     .orderBy("head_ms", "desc")
@@ -236,6 +232,8 @@ export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function toCursor(row: { created_at_ms: number; id: string }): PageCursor {
+type PageRow = { readonly created_at_ms: number; readonly id: string };
+
+function toCursor(row: PageRow): PageCursor {
   return { atMs: row.created_at_ms, id: row.id };
 }

@@ -4,23 +4,28 @@ import { parseRecord } from "../../../domain/record/record-schema.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
 import type { LogPartitions } from "./engine.ts";
 import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
-import { findRequests } from "./log-query.ts";
+import { findRequests, type LogSource } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
 /** The time in a request id may differ this much from the one in its record. */
 const ID_TIME_TOLERANCE_MS = 86_400_000;
 
-export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore {
+type LogConnections = LogSource & { readonly db: Kysely<Database> };
+
+export function logStore(connections: LogConnections, parts?: LogPartitions): LogStore {
+  const { db, reads } = connections;
+  /** The workspace that the last sweep ended in: the next one continues there. */
+  let sweptUpTo = "";
   return {
     prepare: async (nowMs) => parts?.prepare(nowMs),
 
     async list(workspaceId, filter, limit, cursor) {
       const size = pageSize(limit);
       const after = cursor === null ? null : decodeCursor(cursor);
-      const cursors = await findRequests(db, workspaceId, filter, after, size + 1);
+      const cursors = await findRequests(connections, workspaceId, filter, after, size + 1);
       const { page, next } = slicePage(cursors, size, (found) => found);
       const records = await readRecords(
-        db,
+        reads,
         page.map(({ id }) => id),
         // Newest first.
         { fromMs: page.at(-1)?.atMs ?? 0, toMs: page[0]?.atMs ?? 0 },
@@ -34,16 +39,16 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
       // By the time in the id first, so that one partition is searched instead of all.
       const near =
         atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_TOLERANCE_MS, toMs: atMs + ID_TIME_TOLERANCE_MS };
-      const found = near && (await readRecords(db, [requestId], near)).get(requestId);
-      return found ?? (await readRecords(db, [requestId])).get(requestId);
+      const found = near && (await readRecords(reads, [requestId], near)).get(requestId);
+      return found ?? (await readRecords(reads, [requestId])).get(requestId);
     },
 
     async sweep(olderMs, rowsMax) {
       const remaining = await parts?.dropBefore(olderMs);
       const beforeMs = remaining?.restBeforeMs ?? olderMs;
       let removed = 0;
-      for await (const workspaceId of iterateWorkspaces(db, remaining?.lookBeforeMs)) {
-        const old = await db
+      for await (const workspaceId of iterateWorkspaces(reads, sweptUpTo, remaining?.lookBeforeMs)) {
+        const old = await reads
           .selectFrom("request_records")
           .select("id")
           .where("workspace_id", "=", workspaceId)
@@ -62,8 +67,10 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
             )
             .execute();
         removed += old.length;
-        if (removed >= rowsMax) break;
+        if (removed >= rowsMax) return removed;
+        sweptUpTo = workspaceId;
       }
+      sweptUpTo = "";
       return removed;
     },
   };
@@ -84,10 +91,14 @@ async function readRecords(
 }
 
 /** A loose index scan: few workspaces among very many requests. */
-async function* iterateWorkspaces(db: Kysely<Database>, lookBeforeMs: number | undefined): AsyncGenerator<string> {
+async function* iterateWorkspaces(
+  db: Kysely<Database>,
+  after: string,
+  lookBeforeMs: number | undefined,
+): AsyncGenerator<string> {
   const all = db.selectFrom("request_records").select("workspace_id");
   const restricted = lookBeforeMs === undefined ? all : all.where("created_at_ms", "<", lookBeforeMs);
-  for (let last = ""; ; ) {
+  for (let last = after; ; ) {
     const next = await restricted.where("workspace_id", ">", last).orderBy("workspace_id").limit(1).executeTakeFirst();
     if (next === undefined) return;
     last = next.workspace_id;

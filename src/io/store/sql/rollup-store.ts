@@ -15,17 +15,19 @@ import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 import type { UsageColumns } from "./usage-columns.ts";
 
-export function rollupStore(db: Kysely<Database>): RollupStore {
+export function rollupStore(reads: Kysely<Database>): RollupStore {
   return {
-    keyUsage: (workspaceId, keyIds, sinceDay) => keyUsage(db, workspaceId, keyIds, sinceDay),
+    keyUsage: (workspaceId, keyIds, sinceDay) => keyUsage(reads, workspaceId, keyIds, sinceDay),
 
-    async spendSince(day) {
+    async spendSince(day, workspaceIds) {
+      if (workspaceIds?.length === 0) return [];
       // Joined through workspaces, because the index on days starts with the workspace. PostgreSQL widens sums of bigint to
       // numeric, so the type is explicit.
-      const rows = await db
+      const rows = await reads
         .selectFrom("workspaces")
         .innerJoin("requests_daily", "requests_daily.workspace_id", "workspaces.id")
         .where("requests_daily.day", ">=", day)
+        .$if(workspaceIds !== undefined, (query) => query.where("workspaces.id", "in", workspaceIds ?? []))
         .groupBy(["requests_daily.workspace_id", "requests_daily.key_id", "requests_daily.day"])
         .select(["requests_daily.workspace_id", "requests_daily.key_id", "requests_daily.day"])
         .select(sql<bigint>`cast(sum(requests_daily.cost_nanos) as bigint)`.as("spent_nanos"))
@@ -39,7 +41,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
     },
 
     async daily(workspaceId, fromDay, toDay) {
-      const rows = await db
+      const rows = await reads
         .selectFrom("requests_daily")
         .selectAll()
         .where("workspace_id", "=", workspaceId)
@@ -56,7 +58,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
 
     async usage(workspaceId, { fromMs, toMs, stepMs, group, filter }, rowsMax) {
       // Aggregated by shape first, so that shapes are joined once per step and not once per hour.
-      const steps = db
+      const steps = reads
         .selectFrom("requests_hourly")
         .where("workspace_id", "=", workspaceId)
         .where("hour_ms", ">=", fromMs)
@@ -65,7 +67,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
         .select(SUMS)
         .groupBy([sql`1`, sql`2`])
         .as("steps");
-      const rows = await db
+      const rows = await reads
         .selectFrom(steps)
         .innerJoin("request_shapes", "request_shapes.id", "steps.shape")
         .where(shapeCondition(workspaceId, filter))
@@ -79,7 +81,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
       return rows.map((row) => ({ startMs: row.start_ms, name: row.name, ...sumsOf(row) }));
     },
 
-    usageSketches: (workspaceId, query) => mergeUsageSketches(db, workspaceId, query),
+    usageSketches: (workspaceId, query) => mergeUsageSketches(reads, workspaceId, query),
   };
 }
 

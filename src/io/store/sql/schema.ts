@@ -173,6 +173,11 @@ export type Database = {
     /** Empty for old shapes, like the country. */
     level: string;
     country: string;
+    /** Null for shapes that do not distinguish it, the error code and the router. */
+    endpoint: string | null;
+    error_code: string;
+    /** `slug@version`; empty without a router of the workspace. */
+    router: string;
   };
   /** A view: records with their queryable fields. */
   requests: {

@@ -28,12 +28,18 @@ export function rejectingIngest(ingest: IngestBatch): IngestBatch {
   };
 }
 
-/** Through the mutex like every query, so that a batch does not join an open transaction. */
+/**
+ * Through the mutex like every query, so that a batch does not join an open transaction. The worker commits early when others
+ * wait, and the rest of the batch follows them.
+ */
 export function serializedIngest(client: StoreWorkerClient, mutex: Mutex): IngestBatch {
-  return (batch) =>
-    mutex.pass(async () => {
-      await client.call({ is: "ingest", batch });
-    });
+  return async ({ bytes, bounds }) => {
+    for (let rest = bounds; rest.length > 0; ) {
+      const batch = { bytes, bounds: rest };
+      const { changes: committed } = await mutex.pass(() => client.call({ is: "ingest", batch }));
+      rest = rest.slice(2 * Number(committed));
+    }
+  };
 }
 
 /** The main thread's side of an engine's worker thread. */

@@ -32,7 +32,7 @@ import { captureStore } from "./capture-store.ts";
 import { captureWriter } from "./capture-writer.ts";
 import { appendChange, changeStore } from "./change-store.ts";
 import { dataKeyStore, dataKeyWriter } from "./data-key-store.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, PlanHints } from "./engine.ts";
 import { evidenceStore } from "./evidence-store.ts";
 import { idempotencyStore } from "./idempotency-store.ts";
 import { ledgerStore } from "./ledger-store.ts";
@@ -136,21 +136,21 @@ export type Store = RecordSink & {
 };
 
 export function sqlStore(engine: Engine): Store {
-  const { db } = engine;
+  const { db, reads = db, hints } = engine;
   const storedBytes = new StoredBytes();
   const ingestBatch = rejectingIngest(engine.ingest);
   return {
     tenancy: tenancyStore(db),
     limits: limitStore(db),
-    ledger: ledgerStore(db, engine.withoutStatementTimeout),
+    ledger: ledgerStore(db, { reads, hints, patiently: engine.withoutStatementTimeout }),
     payments: paymentStore(db),
     promotions: promotionStore(db),
-    log: logStore(db, engine.logPartitions),
+    log: logStore({ db, reads, hints }, engine.logPartitions),
     logOutbox: logOutbox(db, engine.normalizeRecordText),
-    rollups: rollupStore(db),
-    audit: auditStore(db),
+    rollups: rollupStore(reads),
+    audit: { append: auditStore(db).append, list: auditStore(reads).list },
     changes: changeStore(db),
-    evidence: evidenceStore(db),
+    evidence: evidenceStore(reads),
     alerts: alertStore(db),
     rates: rateStore(db),
     margins: marginStore(db),
@@ -172,7 +172,7 @@ export function sqlStore(engine: Engine): Store {
     async change(work) {
       const freedBytes: [workspaceId: string, bytes: number][] = [];
       const result = await db.transaction().execute(async (session) => {
-        const changed = await work(createWriters(session, (...response) => freedBytes.push(response)));
+        const changed = await work(createWriters(session, hints, (...response) => freedBytes.push(response)));
         if (changed.audit !== null) await auditStore(session).append(changed.audit);
         if (changed.audit !== null && changed.needsReload !== false) {
           const { workspaceId, atMs } = changed.audit;
@@ -200,12 +200,13 @@ export function sqlStore(engine: Engine): Store {
 
 function createWriters(
   session: Kysely<Database>,
+  hints: PlanHints,
   freedBytes: (workspaceId: string, bytes: number) => void,
 ): StoreWriters {
   return {
     tenancy: tenancyStore(session),
     limits: limitStore(session),
-    ledger: ledgerStore(session),
+    ledger: ledgerStore(session, { hints }),
     payments: paymentStore(session),
     promotions: promotionStore(session),
     responses: responseRemoval(session, freedBytes),

@@ -37,6 +37,8 @@ import { endpointActivity } from "./0039-endpoint-activity.ts";
 import { playgroundKeys } from "./0040-playground-keys.ts";
 import { invitationLimits } from "./0041-invitation-limits.ts";
 import { nodeLevels } from "./0042-node-levels.ts";
+import { indexByKind, ledgerByKind } from "./0043-ledger-by-kind.ts";
+import { evidenceShapes } from "./0044-evidence-shapes.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -89,4 +91,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 40, name: "playground keys", statements: playgroundKeys },
   { number: 41, name: "invitation limits", statements: invitationLimits },
   { number: 42, name: "node levels", statements: nodeLevels },
+  { number: 43, name: "ledger by kind", statements: ledgerByKind, concurrentIndexes: indexByKind },
+  { number: 44, name: "evidence shapes", statements: evidenceShapes },
 ];

@@ -283,6 +283,9 @@ const SHAPE_COLUMNS: readonly BatchColumn<ShapeRow>[] = [
   ["surface", "text", (shape) => shape.surface],
   ["level", "text", (shape) => shape.level],
   ["country", "text", (shape) => shape.country],
+  ["endpoint", "text", (shape) => shape.endpoint],
+  ["error_code", "text", (shape) => shape.errorCode],
+  ["router", "text", (shape) => shape.router],
 ];
 const DAILY_KEYS: readonly BatchColumn<DailyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],

@@ -59,8 +59,8 @@ async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
     `create table schema_migrations (number bigint primary key, name text not null, checksum text not null,
       applied_at_ms bigint not null)`,
   );
-  // The columns of 38 are written by the ingest of today, which stands for the one of then.
-  const applied = MIGRATIONS.filter(({ number }) => number < 23 || number === 38);
+  // The columns of 38 and 44 are written by the ingest of today, which stands for the one of then.
+  const applied = MIGRATIONS.filter(({ number }) => number < 23 || number === 38 || number === 44);
   for (const { number, name, statements } of applied) {
     for (const statement of statements(postgresDdl)) await cluster.query(address, statement);
     const checksum = sha256Hex(statements(postgresDdl).join(";\n"));

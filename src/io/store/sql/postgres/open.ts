@@ -7,7 +7,7 @@ import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
 import { bigintPlugin } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
-import type { Engine } from "../engine.ts";
+import type { Engine, PlanHints } from "../engine.ts";
 import { MigrationError, migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Database } from "../schema.ts";
@@ -242,6 +242,12 @@ export function openDatabase(
   });
 }
 
+/** PostgreSQL may sort all rows of a `union all`, so each select is limited. It chooses indexes by statistics. */
+export const POSTGRES_HINTS: PlanHints = {
+  indexedBy: () => sql``,
+  arm: (select, orderAndLimit) => sql`(${select} ${orderAndLimit})`,
+};
+
 function postgresEngine(settings: PostgresSettings, lock: InstanceLock | undefined): Engine {
   const {
     address,
@@ -269,6 +275,7 @@ function postgresEngine(settings: PostgresSettings, lock: InstanceLock | undefin
   return {
     db,
     ddl: postgresDdl,
+    hints: POSTGRES_HINTS,
     // Full text, because instances of the previous version read it during a rolling update.
     encodeRecord: (record) => JSON.stringify(record),
     normalizeRecordText: expandText,

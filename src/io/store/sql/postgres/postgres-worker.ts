@@ -17,18 +17,20 @@ const pool = openPool(address, 1, "default");
 const healthProbe = unresponsiveMs === undefined ? undefined : new DatabaseHealthProbe(address, unresponsiveMs);
 const ingest = ingestInto(pool, healthProbe);
 
-async function execute(request: StoreWorkerRequest): Promise<void> {
-  if (request.is === "ingest") await ingest(request.batch);
-  else if (request.is === "close") {
-    healthProbe?.close();
-    await awaitClose(pool.end());
-  } else throw new StoreError("rejected", "this worker accepts batches only");
+async function execute(request: StoreWorkerRequest): Promise<bigint> {
+  if (request.is === "query") throw new StoreError("rejected", "this worker accepts batches only");
+  if (request.is === "ingest") {
+    await ingest(request.batch);
+    return BigInt(request.batch.bounds.length / 2);
+  }
+  healthProbe?.close();
+  await awaitClose(pool.end());
+  return 0n;
 }
 
 async function handle({ id, request }: StoreWorkerCall): Promise<StoreWorkerReply> {
   try {
-    await execute(request);
-    return { id, is: "done", rows: [], changes: 0n };
+    return { id, is: "done", rows: [], changes: await execute(request) };
   } catch (error) {
     const { failure, message } = toStoreError(error);
     return { id, is: "failed", failure, message };

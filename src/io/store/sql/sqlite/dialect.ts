@@ -13,8 +13,10 @@ import { StoreError } from "../store-error.ts";
 import type { StoreWorkerClient } from "../store-worker-client.ts";
 import type { SqlValue } from "../store-worker-protocol.ts";
 
+export type SqliteConnection = Pick<StoreWorkerClient, "call" | "close">;
+
 /** The Kysely dialect on SQLite in a worker thread: one connection, used by one query or transaction at a time. */
-export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Dialect {
+export function sqliteWorkerDialect(client: SqliteConnection, mutex: Mutex): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => workerDriver(client, mutex),
@@ -23,7 +25,7 @@ export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Di
   };
 }
 
-function workerDriver(client: StoreWorkerClient, mutex: Mutex): Driver {
+function workerDriver(client: SqliteConnection, mutex: Mutex): Driver {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const { rows, changes } = await client.call({ is: "query", sql, parameters: parameters.map(toSqlValue) });

@@ -5,10 +5,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { layTables } from "../../../../../tests/support/tables.ts";
 import type { RequestRecord } from "../../../../domain/record/record.ts";
-import { RecordRejectedError } from "../../../../domain/record/record-batch.ts";
+import { encodeBatch, RecordRejectedError } from "../../../../domain/record/record-batch.ts";
+import { encodeCompact } from "../../../../domain/record/record-text.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import type { Store } from "../store.ts";
-import { openSqlite } from "./open.ts";
+import { prepareIngest } from "./ingest.ts";
+import { DATABASE_FILE, openSqlite } from "./open.ts";
+import { openDatabaseFile } from "./open-database-file.ts";
 
 /** Around the number of rows that one statement writes, and around twice that. */
 const SIZES = [1, 47, 48, 49, 95, 96, 97, 200];
@@ -67,6 +70,21 @@ describe("batches of every size", () => {
       await store.ingest([...batch, ...batch.slice(-1)]);
       await expectBooked(all);
     }
+  });
+
+  test("SCALE-23 are committed in part when others wait for the connection, and the rest follows", async () => {
+    const records = recordsOf("parts", 250);
+    await store.close();
+    const db = openDatabaseFile(path.join(folder, DATABASE_FILE));
+    const ingest = prepareIngest(db, () => true);
+    const { bytes, bounds } = encodeBatch(records.map(encodeCompact));
+    const committed: number[] = [];
+    for (let rest = bounds; rest.length > 0; rest = rest.slice(2 * (committed.at(-1) ?? 0)))
+      committed.push(ingest({ bytes, bounds: rest }));
+    expect(committed).toEqual([96, 96, 58]);
+    db.close();
+    store = await openSqlite(folder, systemClock);
+    await expectBooked(records);
   });
 
   test("BILL-02 leave nothing for the next batch when rejected", async () => {

@@ -27,6 +27,8 @@ import {
 
 /** Rows per insert statement, and rows between two yields. */
 const ROWS_PER_SLICE = 48;
+/** Fewer rows are not worth a commit of their own. */
+const ROWS_PER_COMMIT_MIN = 2 * ROWS_PER_SLICE;
 const YIELD_MS = 1;
 const neverNotified = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
@@ -50,18 +52,22 @@ type IngestRow = {
  * Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Ingest is idempotent: a
  * request counts once, and its charge moves money once. A row that was stored as free is replaced when its charge arrives.
  * Nearly every batch is entirely new and is written as such; otherwise it is rolled back and repeated row by row.
+ *
+ * Returns how many records were committed: when `isAwaited`, others get the connection before the rest of the batch.
  */
-export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
+export function prepareIngest(db: DatabaseSync, isAwaited: () => boolean): (batch: RecordBatch) => number {
   const statements = prepareStatements(db);
   const shapes = new ShapeIds();
   const reader = new IngestFieldsReader();
   const ingestAll = ({ bytes, bounds }: RecordBatch, insert: typeof insertNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const totals = new BatchTotals();
+    let at = 0;
     db.exec("begin immediate");
     try {
-      for (let at = 0; at < bounds.length; at += 2) {
+      for (; at < bounds.length; at += 2) {
         if (at > 0 && at % (2 * ROWS_PER_SLICE) === 0) yieldCore();
+        if (at > 0 && at % (2 * ROWS_PER_COMMIT_MIN) === 0 && isAwaited()) break;
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = reader.read(text);
         const nanos = chargedNanosOf(record);
@@ -73,6 +79,7 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
       statements.flush();
       totals.writeTo(statements);
       db.exec("commit");
+      return at / 2;
     } catch (error) {
       shapes.clear();
       statements.discard();
@@ -82,10 +89,10 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   };
   return (batch) => {
     try {
-      ingestAll(batch, insertNew);
+      return ingestAll(batch, insertNew);
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
-      ingestAll(batch, insertIfAbsent);
+      return ingestAll(batch, insertIfAbsent);
     }
   };
 }
@@ -163,7 +170,7 @@ function prepareStatements(db: DatabaseSync) {
     shape(workspaceId: string, id: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
       const values = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
-      shape.run(workspaceId, id, ...values, parts.level, parts.country);
+      shape.run(workspaceId, id, ...values, parts.level, parts.country, parts.endpoint, parts.errorCode, parts.router);
     },
     newRequest(row: IngestRow): void {
       newRequests.add(...requestValues(row));

@@ -1,12 +1,12 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { Kysely } from "kysely";
+import { Kysely, sql } from "kysely";
 import { encodeCompact } from "../../../../domain/record/record-text.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import { Mutex } from "../../../../kit/mutex.ts";
 import { bigintPlugin } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
-import type { Engine } from "../engine.ts";
+import type { Engine, PlanHints } from "../engine.ts";
 import { migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import { createPrivateFile } from "../private-file.ts";
@@ -15,7 +15,8 @@ import { type Store, sqlStore } from "../store.ts";
 import type { StoreError } from "../store-error.ts";
 import { StoreWorkerClient, serializedIngest } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
-import { sqliteWorkerDialect } from "./dialect.ts";
+import { type SqliteConnection, sqliteWorkerDialect } from "./dialect.ts";
+import { SqliteReader } from "./reader.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
@@ -60,16 +61,38 @@ export async function openSqliteEngine(
   };
 }
 
+export const SQLITE_WORKER = new URL("./sqlite-worker.ts", import.meta.url);
+
+/**
+ * Without statistics, SQLite prefers the index with the most conditions, even if it has to go through all requests. It merges
+ * ordered selects row by row.
+ */
+export const SQLITE_HINTS: PlanHints = {
+  indexedBy: (index) => sql`indexed by ${sql.ref(index)}`,
+  arm: (select) => select,
+};
+
 function sqliteEngine(file: string, onExit: (error: StoreError) => void): Engine {
-  const client = new StoreWorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, onExit);
   const mutex = new Mutex();
-  const db = new Kysely<Database>({ dialect: sqliteWorkerDialect(client, mutex), plugins: [bigintPlugin] });
+  const client = new StoreWorkerClient(SQLITE_WORKER, { file, access: "write", waiting: mutex.waiting }, onExit);
+  const reader = new SqliteReader(SQLITE_WORKER, file);
+  const scanner = new SqliteReader(SQLITE_WORKER, file);
+  const connect = (to: SqliteConnection, turns: Mutex) =>
+    new Kysely<Database>({ dialect: sqliteWorkerDialect(to, turns), plugins: [bigintPlugin] });
+  const scans = connect(scanner, new Mutex());
   return {
-    db,
+    db: connect(client, mutex),
+    reads: connect(reader, new Mutex()),
+    hints: SQLITE_HINTS,
+    withoutStatementTimeout: (work) => scanner.during(() => work(scans)),
     ddl: sqliteDdl,
     encodeRecord: encodeCompact,
     normalizeRecordText: (text) => text,
     ingest: serializedIngest(client, mutex),
-    close: () => mutex.pass(() => client.close()),
+    // The writer last: the last connection removes the write-ahead log, which a reader cannot.
+    close: async () => {
+      await Promise.all([reader.close(), scanner.close()]);
+      await mutex.pass(() => client.close());
+    },
   };
 }

@@ -8,12 +8,13 @@ import type {
 } from "../store-worker-protocol.ts";
 import { storeFailureOf } from "./errors.ts";
 import { prepareIngest } from "./ingest.ts";
-import { openDatabaseFile } from "./open-database-file.ts";
+import { openDatabaseFile, openForReading } from "./open-database-file.ts";
 import { statementRunner } from "./statement-runner.ts";
 
 // SQLite is synchronous, so it runs in a worker thread and the request path never waits for it.
-const { file }: SqliteWorkerData = workerData;
-const db = openDatabaseFile(file);
+const data: SqliteWorkerData = workerData;
+const db = data.access === "read" ? openForReading(data.file) : openDatabaseFile(data.file);
+const isAwaited = () => data.access === "write" && Atomics.load(data.waiting, 0) > 0;
 const query = statementRunner(db);
 let ingest: ReturnType<typeof prepareIngest> | undefined;
 
@@ -23,9 +24,8 @@ function execute(request: StoreWorkerRequest) {
       return query(request.sql, request.parameters);
     case "ingest":
       // Prepared at first use, because the migrations create the tables.
-      ingest ??= prepareIngest(db);
-      ingest(request.batch);
-      return { rows: [], changes: 0n };
+      ingest ??= prepareIngest(db, isAwaited);
+      return { rows: [], changes: BigInt(ingest(request.batch)) };
     case "close":
       db.close();
       return { rows: [], changes: 0n };

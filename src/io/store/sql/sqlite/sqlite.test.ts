@@ -183,6 +183,24 @@ describe("the file itself", () => {
     await engine.close();
   });
 
+  test("SCALE-23 a write and a list are done while a long read still runs", async () => {
+    const engine = await openSqliteEngine(freshFolder(), systemClock, "acquire");
+    const done: string[] = [];
+    const counting = sql`with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000)
+      select max(i) from n`;
+    const scan = engine.withoutStatementTimeout?.(async (session) => {
+      await counting.execute(session);
+      done.push("scan");
+    });
+    await engine.db.insertInto("meta").values({ name: "x", value: "y" }).execute();
+    done.push("write");
+    const found = await engine.reads?.selectFrom("meta").select("value").where("name", "=", "x").executeTakeFirst();
+    done.push(`list with ${found?.value}`);
+    await scan;
+    expect(done).toEqual(["write", "list with y", "scan"]);
+    await engine.close();
+  });
+
   test("a changed migration and a store from the future are refused with a reason", async () => {
     const folder = await filledFolder();
     onFile(folder, (db) => db.exec("update schema_migrations set checksum = 'x'"));
