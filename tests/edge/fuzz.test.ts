@@ -169,6 +169,11 @@ describe("random HTTP", () => {
       "",
     );
     const header = fc.tuple(fc.oneof(known, token), fc.oneof(words, value));
+    // Unlike fc.webPath, without a table of all characters, which takes seconds to build.
+    const segment = fc.string({
+      unit: fc.constantFrom(..."aZ0-._~!$&'()*+,;=:@", "%00", "%2F", "%c3%a9"),
+      maxLength: 12,
+    });
     const path = fc.oneof(
       fc.constantFrom(
         CHAT,
@@ -179,7 +184,7 @@ describe("random HTTP", () => {
         "/",
         "/v1/public/models?limit=1&limit=2",
       ),
-      fc.webPath(),
+      fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join("/")}`),
     );
     const request = fc.record({
       method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"),

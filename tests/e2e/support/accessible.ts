@@ -12,16 +12,18 @@ const FOCUS_GUARD = "[data-base-ui-focus-guard]";
 const MENU = /^<[^>]*\brole="menu"/;
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
+/** Rules whose result depends on the width alone, where the same elements are shown. */
+const WIDTH_RULES = ["target-size", "scrollable-region-focusable"];
+
 /** What axe finds on the page as it is, except colours, whose check takes most of the time. */
-export async function layoutViolations(page: Page): Promise<string[]> {
+export async function layoutViolations(page: Page, which: "all rules" | "width rules"): Promise<string[]> {
   const given = (await page.evaluate("'axe' in window")) ? { axeSource: THERE } : {};
-  const { violations } = await new AxeBuilder({ page, ...given })
+  const axe = new AxeBuilder({ page, ...given })
     .options({ resultTypes: ["violations"] })
-    .withTags(RULES)
-    .disableRules("color-contrast")
     .exclude(FOCUS_GUARD)
-    .setLegacyMode()
-    .analyze();
+    .setLegacyMode();
+  const rules = which === "all rules" ? axe.withTags(RULES).disableRules("color-contrast") : axe.withRules(WIDTH_RULES);
+  const { violations } = await rules.analyze();
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 

@@ -13,7 +13,9 @@ export type PageLease = {
 type Opened = Pick<PageLease, "context" | "page">;
 
 const VIEWPORT = { width: 1280, height: 800 };
-const DEFAULTS = { locale: "en-GB", timezoneId: "Europe/Brussels", viewport: VIEWPORT };
+/** Without motion nothing is drawn while a test waits. */
+const MEDIA = { colorScheme: "light", reducedMotion: "reduce" } as const;
+const DEFAULTS = { locale: "en-GB", timezoneId: "Europe/Brussels", viewport: VIEWPORT, ...MEDIA };
 const TIMEOUT_MS = 20_000;
 const LEAVE_MS_MAX = 5_000;
 /** Of what a test may listen to. */
@@ -69,7 +71,7 @@ export class PagePool {
       // In the same origin, so that the renderer process stays.
       await page.goto(`${this.#origin}/healthz`, { timeout: LEAVE_MS_MAX });
       await page.evaluate("localStorage.clear(); sessionStorage.clear()");
-      await page.emulateMedia({ colorScheme: "light", reducedMotion: "no-preference" });
+      await page.emulateMedia(MEDIA);
       await page.setViewportSize(VIEWPORT);
       return true;
     } catch {
