@@ -447,6 +447,31 @@ describe("without a running gateway", () => {
     expect((await run(["person", "operator", "--help"])).stdout).toContain("on or off");
   });
 
+  test("CLASS-01 data-class test finds, places and redacts in a text, and refuses an unknown class", async () => {
+    const text = "Write to jane.doe@example.com about Atlas.";
+    const terms = path.join(mkdtempSync(path.join(tmpdir(), "gateway-terms-")), "terms.txt");
+    writeFileSync(terms, "atlas\n");
+    const { code, stdout } = await run(["data-class", "test", "--text", text, "--terms", terms, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      findings: [
+        { class: "personal", detector: "x.email", offset: 9, length: 20 },
+        { class: "terms", detector: "list.terms", offset: 36, length: 5 },
+      ],
+      counts: { personal: 1, terms: 1 },
+      redacted: "Write to [EMAIL] about [TERMS].",
+    });
+    expect((await run(["data-class", "test", "--text", text])).stdout).toContain("personal=1");
+    expect((await run(["data-class", "test", "--text", "nothing here"])).stdout).toBe("Nothing found.\n");
+    expect((await run(["data-class", "test", "--text", text, "--class", "people"])).stderr).toContain(
+      "personal, special",
+    );
+    expect((await run(["data-class", "test"])).code).not.toBe(0);
+    const { data } = JSON.parse((await run(["data-class", "detectors", "--json"])).stdout);
+    expect(data).toContainEqual(expect.objectContaining({ id: "nl.bsn", class: "personal", confidence: "high" }));
+    expect((await run(["data-class", "detectors"])).stdout).toContain("secret.github");
+  });
+
   test("catalogue check accepts the shipped catalogue, and names file and field of an invalid one", async () => {
     expect((await run(["catalogue", "check"])).code).toBe(0);
     const folder = mkdtempSync(path.join(tmpdir(), "gateway-catalogue-"));

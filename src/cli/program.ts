@@ -34,6 +34,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   person: "accounts that can sign in",
   capture: "capture windows, which store requests and responses",
   catalogue: "catalogue files of models and prices",
+  "data-class": "personal data and secrets in texts",
 };
 
 type Run = (invocation: Invocation) => Promise<number>;
@@ -70,6 +71,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
   addMigrateStore(place("migrate-store"), bind);
   addCatalogue(place, bind);
   addBackup(place("backup"), bind);
+  addDataClass(place, bind);
   addConnect(place("connect"), bind);
   addSignIn(place, bind);
   for (const spec of API_COMMANDS) {
@@ -129,6 +131,18 @@ function addCatalogue(place: (words: string) => Command, bind: Bind): void {
     .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the bundled catalogue)")
     .option("--warnings", "also list warnings");
   bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
+}
+
+function addDataClass(place: (words: string) => Command, bind: Bind): void {
+  const trial = place("data-class test")
+    .description("find personal data and secrets in a text; nothing leaves this machine")
+    .option("--text <text>", "text to read")
+    .option("--file <file>", "file to read; - is standard input")
+    .option("--class <list>", "classes, separated by commas (default: personal,secret)")
+    .option("--terms <file>", "terms of your own, one on each line; - is standard input");
+  bind(trial, async (invocation) => (await import("./data-class-test.ts")).runDataClassTest(invocation));
+  const detectors = place("data-class detectors").description("list the built-in detectors");
+  bind(detectors, async (invocation) => (await import("./data-class-test.ts")).runDetectors(invocation));
 }
 
 function addSignIn(place: (words: string) => Command, bind: Bind): void {

@@ -76,19 +76,20 @@ const STDIN = 0;
 
 /** The JSON object in a file; `-` is standard input. */
 export function jsonFile(file: string): JsonObject {
-  const parsed = parseJsonText(textOf(file));
+  const parsed = parseJsonText(wholeText(file));
   if ("problem" in parsed) throw new CliError(`${file}: must be one JSON object: ${parsed.problem}.`);
   return parsed.value;
 }
 
 /** All that is written in a file, but for the space around it; `-` is standard input. */
 export function textFile(file: string): string {
-  const text = textOf(file).trim();
+  const text = wholeText(file).trim();
   if (text === "") throw new CliError(`${file} is empty.`);
   return text;
 }
 
-function textOf(file: string): string {
+/** A file as it is; `-` is standard input. */
+export function wholeText(file: string): string {
   try {
     return readFileSync(file === "-" ? STDIN : file, "utf8");
   } catch (error) {
