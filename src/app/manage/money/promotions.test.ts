@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { chargedRecord } from "../../../../tests/support/records.ts";
 import { adjustmentOf, promotionOf, topupOf } from "../../../domain/billing/ledger.ts";
 import { type Promotion, promotionSpans, remainingCredit } from "../../../domain/billing/promotion.ts";
@@ -288,9 +287,9 @@ describe("promotional credit", () => {
     });
     await begun.promise;
     await one.do({ is: "wait", ms: 10 });
+    const locking = vi.spyOn(one.mutationLock, "run");
     const expiry = one.expiry.run();
-    // Time enough for an expiry that waits for nobody.
-    await Promise.race([expiry, sleep(300)]);
+    await vi.waitUntil(() => locking.mock.calls.length > 0);
     gate.resolve();
     await Promise.all([correction, expiry]);
     expect([one.warned, await one.expired()]).toEqual([[], [0]]);
@@ -309,7 +308,7 @@ describe("promotional credit", () => {
     };
     const expiry = one.expiry.run();
     await begun.promise;
-    expect(await Promise.race([one.mutationLock.run(async () => "changed"), sleep(5_000, "waited")])).toBe("changed");
+    expect(await one.mutationLock.run(async () => "changed")).toBe("changed");
     gate.resolve();
     await expiry;
     expect([one.warned, await one.expired()]).toEqual([[], [10]]);

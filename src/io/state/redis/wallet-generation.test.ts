@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
 import {
   DAY,
@@ -158,8 +158,11 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     await server.ask("FLUSHALL");
     await expect.poll(() => server.ask("KEYS", `${one.prefix}*:opening:*:one`)).toHaveLength(1);
     await one.end("r", 30n);
+    const rounds = vi.spyOn(one.live, Symbol.iterator);
     const moved = one.ingest();
-    await sleep(200);
+    // The rebuild looks for the silent instance again and again, while the ingest waits.
+    await vi.waitUntil(() => rounds.mock.calls.length > 4);
+    rounds.mockRestore();
     expect([sql.balanceNanos, one.redis?.status]).toEqual([1000n, "opening"]);
     one.live.delete("silent");
     await moved;
