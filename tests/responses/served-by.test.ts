@@ -103,7 +103,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     for (const one of [unanswered, refused]) expect(headersOf(await caller.get(one))).toEqual(NOTHING);
   });
 
-  test("LOG-01 members see the provider of their own responses as in the log; admins see all", async () => {
+  test("LOG-01 KEY-10 members see the provider of their own responses, and no other response; admins see all", async () => {
     const workspace = `/workspaces/${tenant.slug}`;
     await scene.gateway.manage("PATCH", `${workspace}/key-policy`, { personal_keys: true, approval: false });
     const keyOf = async (email: string): Promise<string> =>
@@ -121,7 +121,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     for (const one of [caller, admin, member, again]) expect(headersOf(await one.get(hers))).toEqual(known);
     for (const one of [caller, admin]) expect(headersOf(await one.get(ours))).toEqual(known);
     const others = await member.get(ours);
-    expect([others.status, headersOf(others)]).toEqual([200, NOTHING]);
+    expect([others.status, headersOf(others)]).toEqual([404, NOTHING]);
   });
 });
 

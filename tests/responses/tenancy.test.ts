@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { type Caller, callerWith, gate, replyingWith } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
@@ -65,6 +65,79 @@ test("RESP-03 SCOPE-01 a response belongs to the workspace, with any of its keys
   expect((await second.get(id)).body).toEqual(made.body);
   expect((await second.post({ previous_response_id: id })).status).toBe(200);
   expect((await second.remove(id)).status).toBe(200);
+});
+
+describe("KEY-10", () => {
+  const tenantWithPersonalKeys = async () => {
+    const { key, slug } = await scene.gateway.tenant();
+    await scene.gateway.manage("PATCH", `/workspaces/${slug}/key-policy`, { personal_keys: true, approval: false });
+    const join = (email: string, role: string) =>
+      scene.gateway.manage("POST", `/workspaces/${slug}/members`, { email, role });
+    const personal = async (email: string) =>
+      callerWith(
+        scene.gateway,
+        (await scene.gateway.manage("POST", `/workspaces/${slug}/keys`, { member: email })).key,
+      );
+    for (const name of ["ann", "bob"]) await join(`${name}@example.eu`, "member");
+    await join("admin@example.eu", "admin");
+    return {
+      workspace: callerWith(scene.gateway, key),
+      ann: await personal("ann@example.eu"),
+      annAgain: await personal("ann@example.eu"),
+      bob: await personal("bob@example.eu"),
+      admin: await personal("admin@example.eu"),
+    };
+  };
+
+  test("KEY-10 for a member's personal key the responses of others are unknown ids, to every operation", async () => {
+    const { workspace, ann, bob } = await tenantWithPersonalKeys();
+    const none = `resp_${"0".repeat(32)}`;
+    const held = gate();
+    for (const owner of [workspace, bob]) {
+      const done = (await owner.post()).body.id;
+      scene.at("ionos").next({ gate: held.closed });
+      const running = (await owner.post({ background: true })).body.id;
+      await owner.once(running, "in_progress");
+      for (const id of [done, running]) {
+        for (const operation of [
+          ann.get,
+          ann.remove,
+          ann.cancel,
+          ann.inputItems,
+          (which: string) => ann.get(which, "?stream=true"),
+          (which: string) => ann.post({ previous_response_id: which }),
+        ])
+          expect(refusal(await operation(id), id)).toEqual(refusal(await operation(none), none));
+        const item = (await owner.inputItems(id)).body.data[0].id;
+        const referred = await ann.post({ input: [{ type: "item_reference", id: item }] });
+        expect([referred.status, referred.body.error.param], referred.text).toEqual([400, "input.0.id"]);
+      }
+      expect((await owner.get(done)).status).toBe(200);
+    }
+    held.open();
+  });
+
+  test("KEY-10 KEY-03 workspace keys, admins and the member's other keys read, continue and delete a response", async () => {
+    const { workspace, ann, annAgain, admin } = await tenantWithPersonalKeys();
+    for (const reader of [workspace, admin, annAgain]) {
+      const made = await ann.post();
+      const { id } = made.body;
+      expect((await reader.get(id)).body).toEqual(made.body);
+      expect((await reader.inputItems(id)).status).toBe(200);
+      expect((await reader.post({ previous_response_id: id })).status).toBe(200);
+      expect((await reader.remove(id)).status).toBe(200);
+      expect((await ann.get(id)).status).toBe(404);
+    }
+  });
+
+  test("KEY-10 a conversation that others continued is unknown to the member from there on", async () => {
+    const { workspace, ann } = await tenantWithPersonalKeys();
+    const first = (await ann.post({ input: "one" })).body.id;
+    const second = (await workspace.post({ input: "two", previous_response_id: first })).body.id;
+    const refused = await ann.post({ previous_response_id: second });
+    expect([refused.status, refused.body.error.code]).toEqual([400, "previous_response_not_found"]);
+    expect((await ann.post({ previous_response_id: first })).status).toBe(200);
+  });
 });
 
 test("RESP-05 under zero data retention nothing is stored by default, and a request to store is refused by name", async () => {

@@ -1,8 +1,8 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { outputItems } from "../../domain/responses/response-items.ts";
-import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { printable } from "../printable.ts";
+import type { VisibleResponses } from "./visible-responses.ts";
 
 const REFERENCES_MAX = 1000;
 /** References are expanded before the request is sent, so repeats count each time. */
@@ -18,7 +18,7 @@ type ConversationQuery = {
 
 /** Returns the history followed by the new input, with every item reference resolved. */
 export async function resolveConversation(
-  store: ResponseStore,
+  store: VisibleResponses,
   query: ConversationQuery,
 ): Promise<readonly JsonObject[]> {
   const { workspaceId, previousId, input, nowMs } = query;
@@ -43,7 +43,7 @@ export async function resolveConversation(
 }
 
 async function loadHistory(
-  store: ResponseStore,
+  store: VisibleResponses,
   workspaceId: string,
   previousId: string,
   nowMs: number,

@@ -3,10 +3,13 @@ import { isUnfinished, type ResponseSummary, type StoredResponse } from "../../d
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { endOrphaned, type OrphanDeps } from "./end-orphaned-job.ts";
 import type { ResponsesContext } from "./responses-context.ts";
+import { visibleResponses } from "./visible-responses.ts";
 
 /** Cancels the response if it is still running, deletes it and writes an audit entry. False: no such response. */
 export async function removeResponse(context: ResponsesContext, principal: Principal, id: string): Promise<boolean> {
   const workspaceId = principal.workspace.id;
+  const stored = await visibleResponses(context, principal).find(workspaceId, id, context.clock.nowMs());
+  if (stored === undefined) return false;
   await endWork(context, workspaceId, id);
   return context.change(async ({ responses }) => {
     const isRemoved = await responses.remove(workspaceId, id, context.clock.nowMs());

@@ -6,12 +6,13 @@ import type { StoredResponse } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { referenceOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
+import type { VisibleResponses } from "./visible-responses.ts";
 
 type InputItemsPage = z.output<typeof InputItemsQuery>;
 type ListedItem = z.output<typeof ResponseItemList>["data"][number];
 /** An item with its id, which is unique within the list. */
 type IdentifiedItem = readonly [id: string, item: JsonObject];
-type ItemListDeps = Pick<ResponsesDeps, "store" | "clock">;
+type ItemListDeps = Pick<ResponsesDeps, "clock"> & { readonly store: VisibleResponses };
 
 /** Returns one page of the input items of a response, history included. */
 export async function listInputItems(

@@ -23,6 +23,7 @@ import { resolveConversation } from "./conversation.ts";
 import type { RemoteJobs } from "./remote-jobs.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { type StorageRefusal, storageFault, storageRefusalFor } from "./storage-quota.ts";
+import { visibleResponses } from "./visible-responses.ts";
 
 /** Writes audited changes. */
 export type AuditDeps = { readonly change: Store["change"]; readonly ids: IdGenerator };
@@ -55,14 +56,15 @@ export async function decodeResponsesRequest(
 ): Promise<ResponsesCall> {
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, withExactSchemas(sent, "responses"));
-  const { workspace, key } = principalOf(exchange);
+  const principal = principalOf(exchange);
+  const { workspace, key } = principal;
   // A request with `provider.zdr` binds the gateway's own storage, too.
   const forbidsRetention = request.provider?.zdr === true;
   const retention = context.mayKeep(workspace.id, key.id) && !forbidsRetention ? "allowed" : "forbidden";
   const refusal = row === "new" ? storageRefusalFor(context, workspace.id, bytes.length) : undefined;
   const mode = storageModeOf(request, retention, refusal);
   const input = inputItems(request);
-  const items = await resolveConversation(context.store, {
+  const items = await resolveConversation(visibleResponses(context, principal), {
     workspaceId: workspace.id,
     previousId: request.previous_response_id ?? undefined,
     input,

@@ -1,7 +1,6 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/response-store.ts";
-import { maySeeRequestsOf } from "../../domain/tenancy/key.ts";
 import { buffered, type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
 import { printable } from "../printable.ts";
 import { readQuery } from "../request-input.ts";
@@ -10,6 +9,7 @@ import { followJob, followStored, sendEvents } from "../responses/follow-respons
 import { listInputItems } from "../responses/list-input-items.ts";
 import { eventsAfter } from "../responses/response-events.ts";
 import type { ResponsesContext } from "../responses/responses-context.ts";
+import { visibleResponses } from "../responses/visible-responses.ts";
 
 /** GET, DELETE, cancel and input_items of stored responses. */
 export function storedResponseHandlers(context: ResponsesContext): Record<string, Handler> {
@@ -34,7 +34,8 @@ export function storedResponseHandlers(context: ResponsesContext): Record<string
     listResponseInputItems: buffered(async (exchange) => {
       const stored = await find(context, exchange);
       const query = readQuery({ query: withoutInclude(exchange.query) }, InputItemsQuery);
-      return { status: 200, json: await listInputItems(context, stored, query) };
+      const store = visibleResponses(context, principalOf(exchange));
+      return { status: 200, json: await listInputItems({ store, clock: context.clock }, stored, query) };
     }),
   };
 }
@@ -42,7 +43,7 @@ export function storedResponseHandlers(context: ResponsesContext): Record<string
 async function retrieve(context: ResponsesContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
   const stored = await find(context, exchange);
   const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
-  const headers = { ...exchange.baseHeaders, ...visibleServedBy(context, exchange, stored) };
+  const headers = { ...exchange.baseHeaders, ...servedBy(context, stored) };
   if (query.stream === "false") {
     const body = JSON.stringify(stored.response);
     const length = String(Buffer.byteLength(body));
@@ -60,15 +61,15 @@ async function retrieve(context: ResponsesContext, exchange: Exchange, sink: Res
   else await sendEvents(eventsAfter(context.store, stored, after), sink, headers);
 }
 
-/** Provider headers, for keys that may see them in the log. A running job has them in memory. */
-function visibleServedBy(context: ResponsesContext, exchange: Exchange, stored: StoredResponse): ServedBy | undefined {
-  if (!maySeeRequestsOf(principalOf(exchange), context.memberOf(stored.keyId))) return undefined;
+/** Provider headers. A running job has them in memory. */
+function servedBy(context: ResponsesContext, stored: StoredResponse): ServedBy | undefined {
   return isUnfinished(stored) ? context.jobs.find(stored.workspaceId, stored.id)?.servedBy : stored.servedBy;
 }
 
 async function find(context: ResponsesContext, exchange: Exchange): Promise<StoredResponse> {
   const id = exchange.params["response_id"] ?? "";
-  const stored = await context.store.find(principalOf(exchange).workspace.id, id, context.clock.nowMs());
+  const principal = principalOf(exchange);
+  const stored = await visibleResponses(context, principal).find(principal.workspace.id, id, context.clock.nowMs());
   if (stored === undefined) throw responseNotFoundFault(id);
   return stored;
 }

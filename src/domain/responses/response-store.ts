@@ -101,11 +101,12 @@ export type ResponseStore = {
   add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
   chain(workspaceId: string, id: string, nowMs: number): Promise<ResponseChain>;
-  /** Items by id. Undefined: they belong to more responses than are read at once. */
+  /** Items by id, of the responses whose key may be read. Undefined: they belong to more responses than are read at once. */
   items(
     workspaceId: string,
     ids: readonly string[],
     nowMs: number,
+    mayRead?: (keyId: string) => boolean,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
   /** Starts the next run. `inactive`: cancelled, finished or deleted. `other_run`: another run has claimed the end. */
   startRun(

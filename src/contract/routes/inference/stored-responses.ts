@@ -39,7 +39,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     path: RESPONSE,
     summary: "Retrieve a stored response",
     description:
-      "A response is visible to all keys of the workspace that created it, and to no other workspace. With `stream=true` the events of a background response are replayed and followed to its end. Once an endpoint has served it, the `X-Svc-*` headers name that endpoint; a member's personal key gets them for the member's own responses only.",
+      "A response is visible to the workspace keys and admins of the workspace that created it; a member's personal key sees the member's own responses only. With `stream=true` the events of a background response are replayed and followed to its end. Once an endpoint has served it, the `X-Svc-*` headers name that endpoint.",
     query: RetrieveQuery,
     servingHeaders: "stored",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },

@@ -32,14 +32,14 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
     chain: (workspaceId, id, nowMs) =>
       readChain(db, { workspaceId, id, nowMs }, (link) => find(workspaceId, link, nowMs)),
 
-    async items(workspaceId, ids, nowMs) {
+    async items(workspaceId, ids, nowMs, mayRead = () => true) {
       const owners = await findOwners(db, workspaceId, ids);
       if (owners === undefined) return undefined;
       const requestedIds = new Set(ids);
       const found = new Map<string, JsonObject>();
       for (const owner of owners) {
         const stored = await find(workspaceId, owner, nowMs);
-        if (stored === undefined) continue;
+        if (stored === undefined || !mayRead(stored.keyId)) continue;
         for (const [cursorPosition, item] of [...stored.input, ...outputItems(stored.response)].entries()) {
           // A reference is not the item itself.
           if (item["type"] === "item_reference") continue;
