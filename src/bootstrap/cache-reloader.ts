@@ -10,6 +10,7 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { NodeRegistry } from "../io/tunnel/node-registry.ts";
 import { reloadNodes } from "./nodes.ts";
+import type { HttpTransport } from "./providers.ts";
 
 /** Everything that this process caches from SQL. */
 type CachedData = {
@@ -22,18 +23,20 @@ type CachedData = {
   readonly margins: MarginRegistry;
   readonly rates: RateRegistry;
   readonly prober: Prober;
+  readonly transport: Pick<HttpTransport, "loadIsolation">;
   /** Does nothing where the master key is a setting. */
   reloadMasterKeys(): Promise<void>;
 };
 
 /** Reloads what other instances have changed in SQL. */
 export function createCacheReloader(caches: CachedData): CacheReloader {
-  const { store, directory, providerKeys, rates, prober, reloadMasterKeys } = caches;
+  const { store, directory, providerKeys, rates, prober, transport, reloadMasterKeys } = caches;
   const reloadDeployment = async () => {
     await reloadMasterKeys();
     await providerKeys.reload(null);
     rates.apply(await store.rates.latest());
     await prober.loadNew();
+    await transport.loadIsolation();
   };
   return {
     reloadWorkspace: (workspaceId) => reloadWorkspace(caches, workspaceId),

@@ -43,7 +43,7 @@ import type { Readiness } from "./handlers.ts";
 import type { LogExporter } from "./log-export.ts";
 import type { OverloadProtection } from "./overload-protection.ts";
 import type { openProviderKeys } from "./provider-keys.ts";
-import type { Providers } from "./providers.ts";
+import type { HttpTransport, Providers } from "./providers.ts";
 import type { StoredResponses } from "./responses.ts";
 import type { Storage } from "./store.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -97,9 +97,10 @@ export type GatewayComponents = {
 
   readonly storage: Storage;
   readonly nodes: NodeRegistry;
-  readonly transport: Transport;
+  readonly transport: Transport & Pick<HttpTransport, "loadIsolation">;
   readonly providers: Providers;
   readonly storePreparation: undefined;
+  readonly upstreamIsolation: undefined;
   readonly fleetMembership: Coordination;
   readonly prober: { readonly prober: Prober; readonly sandboxProven: Promise<void> };
   readonly logExport: LogExporter;

@@ -1,11 +1,16 @@
 import type { CurrentCatalogue } from "../domain/catalogue/catalogue.ts";
 import { Reachability } from "../domain/routing/reachability.ts";
+import type { HttpClient } from "../http1/client/contract.ts";
 import { createHttpClient } from "../http1/client/http-client.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
 import {
   createMintedCredential,
   type MintedCredential,
   parseServiceAccountKey,
 } from "../io/upstream/google-service-account.ts";
+import { IsolatedOrigins } from "../io/upstream/isolated-origins.ts";
 import {
   createAddressResolver,
   createPlatformConnections,
@@ -14,17 +19,58 @@ import {
 import type { Transport } from "../io/upstream/transport.ts";
 import { hasAdapter } from "../io/upstream/upstream-adapters.ts";
 import { systemClock } from "../kit/clock.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 import { createProofRegistry } from "./proofs.ts";
 
-export function createHttpTransport(config: Config): Transport {
-  return createHttpClient({
-    connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
-    connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
-    firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
-    idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
+const ISOLATED_ORIGIN = "isolated_origin:";
+
+type HttpTransportDeps = {
+  readonly store: Store;
+  readonly ids: IdGenerator;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+};
+
+/** `loadIsolation` isolates the origins that any instance ever recorded. */
+export type HttpTransport = HttpClient & { loadIsolation(): Promise<void> };
+
+export function createHttpTransport(config: Config, deps: HttpTransportDeps): HttpTransport {
+  const { store, log, metrics } = deps;
+  const isolated = new IsolatedOrigins({
+    store: {
+      list: async () => (await store.meta.names(ISOLATED_ORIGIN)).map((name) => name.slice(ISOLATED_ORIGIN.length)),
+      add: (origin) => recordIsolation(origin, deps),
+    },
+    count: (pool) => metrics.recordUnsolicitedBytes(pool),
+    warn: (detail, message) => log.warn(detail, message),
   });
+  const client = createHttpClient(
+    {
+      connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
+      connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
+      firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
+      idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
+    },
+    {
+      isolation: config.GATEWAY_UPSTREAM_ISOLATION,
+      workspacePoolsMax: config.GATEWAY_UPSTREAM_ISOLATED_WORKSPACES,
+      onUnsolicitedBytes: (bytes) => isolated.record(bytes),
+    },
+  );
+  return { ...client, loadIsolation: () => isolated.load(client) };
+}
+
+/** The audit entry also makes the other instances load it. */
+async function recordIsolation(origin: string, { store, ids }: HttpTransportDeps): Promise<void> {
+  const atMs = systemClock.nowMs();
+  await store.meta.add(`${ISOLATED_ORIGIN}${origin}`, String(atMs));
+  const action = { action: "upstream.isolate", workspaceId: null, target: origin, detail: {} };
+  await store.change(async () => ({
+    result: undefined,
+    audit: { id: ids.next("aud_"), atMs, actor: "gateway", ...action },
+  }));
 }
 
 type ProviderDeps = {

@@ -191,7 +191,10 @@ function management(input: GatewayInput) {
         }),
     ),
     cacheReloader: component(
-      ["storage", "directory", "providerKeys", "nodes", "alertMonitor", "captures", "margins", "rates", "prober"],
+      [
+        ...["storage", "directory", "providerKeys", "nodes", "alertMonitor", "captures", "margins", "rates"],
+        ...["prober", "transport", "upstreamIsolation"],
+      ] as const,
       ({ storage, captures: { captures }, prober: { prober }, ...caches }) => {
         const { store, reloadMasterKeys } = storage;
         return createCacheReloader({ ...caches, store, captures, prober, reloadMasterKeys });

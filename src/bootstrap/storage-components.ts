@@ -23,6 +23,7 @@ type StorageName =
   | "transport"
   | "providers"
   | "storePreparation"
+  | "upstreamIsolation"
   | "fleetMembership"
   | "prober"
   | "logExport"
@@ -55,7 +56,13 @@ function storeAndProviders({ config, prepareStore }: GatewayInput) {
     nodes: component(["rates", "storage", "ids", "log"], ({ rates, storage: { store }, ids, log }) =>
       createNodeRegistry(config, { snapshot: () => rates.snapshot, store, ids, log }),
     ),
-    transport: component(["nodes"], ({ nodes }) => withTunnels(createHttpTransport(config), nodes)),
+    transport: component(
+      ["nodes", "storage", "ids", "log", "metrics"],
+      ({ nodes, storage: { store }, ids, log, metrics }) => {
+        const http = createHttpTransport(config, { store, ids, log, metrics });
+        return { ...withTunnels(http, nodes), loadIsolation: http.loadIsolation };
+      },
+    ),
     providers: component(["rates", "sandbox", "transport"], ({ rates, sandbox, transport }) =>
       connectProviders(config, { catalogue: rates, sandboxOrigins: sandbox?.origins ?? {}, transport }),
     ),
@@ -75,6 +82,10 @@ function storeAndProviders({ config, prepareStore }: GatewayInput) {
       // The store is still open: what the shared state has not taken may be written there.
       { close: (coordination) => coordination.close() },
     ),
+    upstreamIsolation: component(["transport", "fleetMembership"], async ({ transport }) => {
+      await transport.loadIsolation();
+      return undefined;
+    }),
     ownKeys: component(["rates", "transport", "providers"], ({ rates, transport, providers }) =>
       createOwnKeys(config, {
         catalogue: rates,

@@ -157,7 +157,21 @@ export const SETTINGS = {
     64 * 1024 * 1024,
     "Largest non-streamed response of a provider.",
   ),
-  GATEWAY_UPSTREAM_CONNECTIONS: setting(integer(1, 100_000), 1024, "Connections to one provider address."),
+  GATEWAY_UPSTREAM_CONNECTIONS: setting(
+    integer(1, 100_000),
+    1024,
+    "Connections to one provider address; of each workspace where workspaces have their own.",
+  ),
+  GATEWAY_UPSTREAM_ISOLATION: setting(
+    z.enum(["auto", "workspace"], { error: "must be auto or workspace" }),
+    "auto",
+    "Which requests share connections to providers. workspace: each workspace has its own; auto: only at addresses that ever sent unsolicited bytes.",
+  ),
+  GATEWAY_UPSTREAM_ISOLATED_WORKSPACES: setting(
+    integer(1, 100_000),
+    256,
+    "Workspaces that have separate connections to one provider address; those of the least recently active one are closed first.",
+  ),
   GATEWAY_QUEUE_CONCURRENCY: setting(
     integer(0, 1_000_000),
     4096,

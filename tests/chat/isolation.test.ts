@@ -1,8 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
-import type { Json } from "../support/gateway.ts";
-import { chatBody, contentOf, openChat, openScene, type Scene } from "../support/scene.ts";
-import { chatFrames, chatJson, type ReplySource } from "../support/upstream.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Json, startGateway } from "../support/gateway.ts";
+import { allProven } from "../support/proofs.ts";
+import { chatBody, connectedTo, contentOf, openChat, openScene, QUIET, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson, type ReplySource, startUpstream, type Upstream } from "../support/upstream.ts";
 
 let scene: Scene;
 
@@ -57,6 +62,76 @@ describe("an unsolicited response", () => {
     await cancelled.over;
     await scene.chat(tenant.key);
     expect(upstream.requests.at(-1)?.connection).not.toBe(cancelled.connection);
+  });
+});
+
+describe("SAFE-04 isolation of workspaces", () => {
+  const FORGED = "forged for another caller";
+  /** Answers at once, and writes one byte after the response. */
+  const beyond = () => {
+    const body = JSON.stringify(chatJson({ content: "mine" }));
+    return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}!`;
+  };
+  const connectionsOf = async (one: Scene["gateway"], upstream: Upstream, keys: readonly string[]) => {
+    const used: (number | undefined)[] = [];
+    for (const key of keys) {
+      const { status } = await one.call(key, "/v1/chat/completions", { body: chatBody({}) });
+      expect(status).toBe(200);
+      used.push(upstream.requests.at(-1)?.connection);
+    }
+    return used;
+  };
+
+  test("SAFE-04 GATEWAY_UPSTREAM_ISOLATION=workspace: a response sent late never reaches another workspace", async () => {
+    const isolated = await openScene(["deepinfra"], { GATEWAY_UPSTREAM_ISOLATION: "workspace" });
+    try {
+      const upstream = isolated.at("deepinfra");
+      const [mine, other] = [await isolated.gateway.tenant(), await isolated.gateway.tenant()];
+      const seen = new Set<number>();
+      // The second request of a connection gets what the first one staged: indistinguishable from its own response.
+      upstream.always(({ connection }) => {
+        const content = seen.has(connection) ? FORGED : "own";
+        seen.add(connection);
+        return { json: chatJson({ content }) };
+      });
+      const contentFor = async (key: string) => (await isolated.chat(key)).body.choices[0].message.content;
+      expect(await contentFor(mine.key)).toBe("own");
+      expect(await contentFor(other.key)).toBe("own");
+      expect(await contentFor(mine.key)).toBe(FORGED);
+    } finally {
+      await isolated.close();
+    }
+  });
+
+  test("SAFE-04 unsolicited bytes are counted, audited, and isolate their address from then on, also after a restart", async () => {
+    const upstream = await startUpstream(() => ({ json: chatJson({ content: "ok" }) }));
+    const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-isolation-"));
+    onTestFinished(async () => {
+      await upstream.close();
+      await rm(dataDir, { recursive: true, force: true });
+    });
+    const env = { ...connectedTo(new Map([["deepinfra", upstream]])), ...QUIET };
+    let gateway = await startGateway({ env, dataDir, prepare: allProven });
+    const keys = [(await gateway.tenant()).key, (await gateway.tenant()).key, (await gateway.tenant()).key];
+    const counted = async () =>
+      /gateway_upstream_unsolicited_bytes_total\{pool="shared"\} (\d+)/.exec(
+        await (await fetch(`${gateway.url}/metrics`)).text(),
+      )?.[1];
+    expect(new Set(await connectionsOf(gateway, upstream, keys)).size).toBe(1);
+    expect(await counted()).toBe("0");
+    upstream.next({ raw: beyond() });
+    await connectionsOf(gateway, upstream, keys.slice(0, 1));
+    expect(await counted()).toBe("1");
+    expect(new Set(await connectionsOf(gateway, upstream, [...keys, ...keys])).size).toBe(3);
+    await eventually(async () => {
+      const { data } = await gateway.manage("GET", "/audit?action=upstream.isolate");
+      expect(data).toMatchObject([{ actor: "gateway", target: new URL(upstream.baseUrl).origin }]);
+    });
+    await gateway.close();
+    gateway = await startGateway({ env, dataDir });
+    onTestFinished(() => gateway.close());
+    expect(new Set(await connectionsOf(gateway, upstream, [...keys, ...keys])).size).toBe(3);
+    expect(await counted()).toBe("0");
   });
 });
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
-import { inferences, keyOf, OWN, requireKey, STREAM } from "../support/own-keys.ts";
+import { ANSWER, inferences, keyOf, OWN, requireKey, STREAM } from "../support/own-keys.ts";
 import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
@@ -155,6 +155,22 @@ describe.skipIf(!hasPostgres || !hasRedis)("a change on one instance applies to 
     await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
     await b.manage("DELETE", "/providers/nebius");
     expect(await send(a)).toBe("not connected");
+  });
+
+  test("SAFE-04 an address that sent unsolicited bytes to one instance, isolated on every instance", async () => {
+    const keys = [(await a.tenant()).key, (await a.tenant()).key];
+    const connectionsOn = async (gateway: TestGateway) => {
+      for (const key of keys) expect(await endOf(chat(gateway, key, { model: MODEL }))).toBe(200);
+      return new Set(
+        inferences(upstream)
+          .slice(-keys.length)
+          .map(({ connection }) => connection),
+      );
+    };
+    expect((await connectionsOn(b)).size).toBe(1);
+    upstream.next({ json: ANSWER, idleBytes: "!" });
+    await connectionsOn(a);
+    await eventually(async () => expect((await connectionsOn(b)).size).toBe(2));
   });
 
   test("KEY-04 SCALE-02 reloads a change whose announcement has already been dropped", async () => {

@@ -3,7 +3,7 @@ import { chatBody, connectedTo, credentialOf, QUIET } from "./scene.ts";
 import { type Script, startUpstream, type Upstream } from "./upstream.ts";
 
 export const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
-const ANSWER = {
+export const ANSWER = {
   id: "up-1",
   object: "chat.completion",
   created: 1,

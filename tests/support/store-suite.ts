@@ -492,8 +492,9 @@ function smallStoreTests(current: () => Store, reopen: () => Promise<Store>): vo
     const { meta, ping } = current();
     await ping();
     expect(await meta.get("first_start_done")).toBeUndefined();
-    await meta.set("first_start_done", "yes");
-    await meta.set("first_start_done", "still");
+    for (const value of ["yes", "still"]) await meta.set("first_start_done", value);
+    for (const name of ["seen_b", "seenXc"]) await meta.add(name, "yes");
+    expect(await meta.names("seen_")).toEqual(["seen_b"]);
     expect(await (await reopen()).meta.get("first_start_done")).toBe("still");
   });
 }

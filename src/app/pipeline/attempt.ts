@@ -294,6 +294,7 @@ function dispatch(
         headers,
         body,
         owner: attempt.ownKey?.workspaceId,
+        workspace: trace.principal.workspace.id,
         timeouts: trace.streaming ? undefined : gateway.limits.wholeResponse,
       },
       {

@@ -4,11 +4,13 @@ import { systemClock } from "../../kit/clock.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type {
   ConnectionLimits,
+  ConnectionReuse,
   HttpBody,
   RequestFailure,
   RequestHandle,
   ResponseBodyHandler,
   ResponseHandler,
+  ResponseObserver,
   ResponseTimeouts,
   SerializedHead,
   StreamedBody,
@@ -16,7 +18,7 @@ import type {
 import { type DialTarget, dial, type TlsSessionCache } from "./dial.ts";
 import { errorCodeOf, failureKindOf, HttpFault } from "./http-fault.ts";
 import type { IdleCheckable, IdleWatchdog } from "./idle-watchdog.ts";
-import { type ConnectionReuse, type ResponseObserver, ResponseParser } from "./response-parser.ts";
+import { ResponseParser } from "./response-parser.ts";
 import { streamUpload } from "./stream-upload.ts";
 
 /** The queue or the connection that an exchange currently belongs to. */
@@ -110,6 +112,7 @@ export type ConnectionOwner = TlsSessionCache & {
   readonly limits: ConnectionLimits;
   readonly watchdog: IdleWatchdog;
   onIdle(connection: ClientConnection): void;
+  onUnsolicitedBytes(): void;
   onClosed(connection: ClientConnection): void;
 };
 
@@ -243,6 +246,11 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
   onEnd(reuse: ConnectionReuse): void {
     if (this.#isPaused) this.#deferredEnd = reuse;
     else this.#finishExchange(reuse);
+  }
+
+  /** Not after a local close: then they are the rest of an aborted response. */
+  onUnsolicitedBytes(): void {
+    if (this.#stage === "open") this.#owner.onUnsolicitedBytes();
   }
 
   resume(): void {

@@ -23,6 +23,8 @@ export type HttpRequest = {
   readonly method?: "GET" | "POST";
   /** The workspace whose credential the request carries, if not the operator's: owners never share connections. */
   readonly owner?: string | undefined;
+  /** The workspace of the request; absent: the gateway's own. Workspaces share connections unless the origin is isolated. */
+  readonly workspace?: string | undefined;
   /** Of this response, instead of the client's own. */
   readonly timeouts?: ResponseTimeouts | undefined;
 };
@@ -53,7 +55,27 @@ export type HttpClient = {
   send(request: HttpRequest, handler: ResponseHandler): RequestHandle;
   /** Ends the owner's connections once their requests are finished, because its credentials changed. */
   release(owner: string): void;
+  /** From now on each workspace has its own connections to this origin. */
+  isolate(origin: string): void;
   close(): Promise<void>;
+};
+
+/** Which workspaces share the connections that carry the operator's credentials. */
+export type ConnectionSharing = {
+  /** `workspace`: none. `auto`: all, except at isolated origins; one that sends unsolicited bytes becomes isolated. */
+  readonly isolation: "auto" | "workspace";
+  /** Workspaces with connections to one isolated origin. */
+  readonly workspacePoolsMax: number;
+  readonly onUnsolicitedBytes: (bytes: UnsolicitedBytes) => void;
+};
+
+/** Bytes on an idle connection or after a response: they belong to no request, and their connection was closed. */
+export type UnsolicitedBytes = {
+  readonly origin: string;
+  /** Whose connection: all workspaces, one workspace, or one workspace with its own credential. */
+  readonly pool: "shared" | "workspace" | "own_key";
+  /** True if the operator's credentials are used at this origin, which is isolated now. */
+  readonly isIsolated: boolean;
 };
 
 export type ConnectionLimits = ResponseTimeouts & {
@@ -74,3 +96,47 @@ export type HttpClientLimits = ResponseTimeouts & {
 };
 
 export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };
+
+export type NewPool = { readonly url: URL; readonly use: UnsolicitedBytes["pool"] };
+
+/** `use`: of the connections to origins that are not isolated. */
+export type OriginPoolsOptions = Pick<ConnectionSharing, "isolation" | "workspacePoolsMax"> & {
+  readonly use: "shared" | "own_key";
+};
+
+export type RequestTarget = { readonly host: string; readonly path: string };
+
+export type RequestHeadFields = RequestTarget & {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: the request has no body. */
+  readonly bodyBytes: number | undefined;
+};
+
+/** Receives one response: the head once, data any number of times, the end once. One `parse` emits at most one of each. */
+export type ResponseObserver = {
+  onHead(status: number, headers: IncomingHttpHeaders): void;
+  /** The observer owns the bytes from here on. */
+  onData(bytes: Buffer): void;
+  onEnd(reuse: ConnectionReuse): void;
+  /** Bytes that belong to no response; `parse` throws, or the response before them ends as `exhausted`. */
+  onUnsolicitedBytes(): void;
+};
+
+/** Whether a connection can carry another request after a response. */
+export type ConnectionReuse = "reusable" | "exhausted";
+
+/** How the end of a body is determined. */
+export type BodyFraming =
+  | { readonly is: "none" }
+  | { readonly is: "length"; readonly bytes: number }
+  | { readonly is: "chunked" }
+  | { readonly is: "until_close" };
+
+export type ResponseHead = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly framing: BodyFraming;
+  /** Whether the connection may carry another request. */
+  readonly keepsAlive: boolean;
+};

@@ -1,29 +1,44 @@
 import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
 import { ClientConnection, type ConnectionOwner, type ExchangeOwner, HttpExchange } from "./client-connection.ts";
 import type {
+  ConnectionSharing,
   HttpBody,
   HttpClient,
   HttpClientLimits,
   HttpRequest,
+  NewPool,
   OriginPoolLimits,
+  OriginPoolsOptions,
   RequestFailure,
   RequestHandle,
+  RequestHeadFields,
+  RequestTarget,
   ResponseHandler,
   SerializedHead,
 } from "./contract.ts";
 import { type DialTarget, dialTargetOf } from "./dial.ts";
 import { CLIENT_CLOSED, errorCodeOf, HttpFault } from "./http-fault.ts";
 import { IdleWatchdog } from "./idle-watchdog.ts";
+import { SHARED, WorkspacePools } from "./workspace-pools.ts";
 
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** An HTTP/1.1 client with one pool per origin and owner. It follows no redirects and decompresses nothing. */
-export function createHttpClient(limits: HttpClientLimits): HttpClient {
+/**
+ * An HTTP/1.1 client with one pool per origin and owner, and where `sharing` demands it, per workspace. It follows no redirects
+ * and decompresses nothing.
+ */
+export function createHttpClient(limits: HttpClientLimits, sharing: ConnectionSharing = SHARED): HttpClient {
   const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = limits;
   const watchdog = new IdleWatchdog(Math.min(connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs));
   const poolLimits = { ...limits, headBytesMax: HEADER_BYTES_MAX };
-  const openPool = (url: URL) => new OriginPool(dialTargetOf(url), poolLimits, watchdog);
-  const platform = new OriginPools(openPool);
+  const onUnsolicitedBytes = (origin: string, pool: NewPool["use"]) => {
+    const isIsolated = platform.has(origin);
+    if (isIsolated) platform.isolate(origin);
+    sharing.onUnsolicitedBytes({ origin, pool, isIsolated });
+  };
+  const openPool = ({ url, use }: NewPool) =>
+    new OriginPool(dialTargetOf(url), poolLimits, watchdog, () => onUnsolicitedBytes(url.origin, use));
+  const platform = new OriginPools(openPool, { ...sharing, use: "shared" });
   const byOwner = new Map<string, OriginPools>();
   const draining = new Set<OriginPools>();
   let isClosed = false;
@@ -31,7 +46,7 @@ export function createHttpClient(limits: HttpClientLimits): HttpClient {
     if (owner === undefined) return platform;
     const known = byOwner.get(owner);
     if (known !== undefined) return known;
-    const pools = new OriginPools(openPool);
+    const pools = new OriginPools(openPool, { ...SHARED, use: "own_key" });
     byOwner.set(owner, pools);
     return pools;
   };
@@ -39,7 +54,11 @@ export function createHttpClient(limits: HttpClientLimits): HttpClient {
     send(request, handler) {
       // "stopped" prevents a retry at another provider by a process that is exiting.
       if (isClosed) return failUnsent(handler, { kind: "stopped", sent: false, why: "not sent" });
-      return sendOnPool(poolsOf(request.owner).targetOf(request.url), request, handler);
+      const { owner, workspace, url } = request;
+      const target = poolsOf(owner).targetOf(url);
+      const { common, workspaces } = target.origin;
+      const isCommon = workspaces === undefined || workspace === undefined;
+      return sendOnPool(isCommon ? common : workspaces.poolOf(workspace), target, request, handler);
     },
     release(owner) {
       const pools = byOwner.get(owner);
@@ -49,6 +68,7 @@ export function createHttpClient(limits: HttpClientLimits): HttpClient {
       draining.add(pools);
       for (const drained of draining) if (drained.isEmpty) draining.delete(drained);
     },
+    isolate: (origin) => platform.isolate(origin),
     async close() {
       isClosed = true;
       for (const pools of [platform, ...byOwner.values(), ...draining]) pools.abort();
@@ -56,46 +76,83 @@ export function createHttpClient(limits: HttpClientLimits): HttpClient {
   };
 }
 
-/** One pool per origin. Unbounded: origins and URLs come from the catalogue and the operator's settings, so there are few. */
-class OriginPools {
-  readonly #openPool: (url: URL) => OriginPool;
-  readonly #pools = new Map<string, OriginPool>();
-  readonly #targets = new Map<string, RequestTarget>();
+/** `workspaces`: the origin is isolated; `common` carries only requests without a workspace then. */
+type Origin = { readonly url: URL; common: OriginPool; workspaces: WorkspacePools<OriginPool> | undefined };
+type OriginTarget = RequestTarget & { readonly origin: Origin };
 
-  constructor(openPool: (url: URL) => OriginPool) {
+/** The pools of all origins. Origins and URLs come from the catalogue and the operator's settings, so there are few. */
+class OriginPools {
+  readonly #openPool: (pool: NewPool) => OriginPool;
+  readonly #options: OriginPoolsOptions;
+  readonly #origins = new Map<string, Origin>();
+  readonly #targets = new Map<string, OriginTarget>();
+  readonly #isolated = new Set<string>();
+
+  constructor(openPool: (pool: NewPool) => OriginPool, options: OriginPoolsOptions) {
     this.#openPool = openPool;
+    this.#options = options;
   }
 
-  targetOf(text: string): RequestTarget {
+  targetOf(text: string): OriginTarget {
     const known = this.#targets.get(text);
     if (known !== undefined) return known;
     const url = new URL(text);
-    const pool = this.#pools.get(url.origin) ?? this.#openPool(url);
-    this.#pools.set(url.origin, pool);
-    const target = { pool, host: url.host, path: `${url.pathname}${url.search}` };
+    const origin = this.#origins.get(url.origin) ?? this.#openOrigin(url);
+    const target = { origin, host: url.host, path: `${url.pathname}${url.search}` };
     this.#targets.set(text, target);
     return target;
   }
 
+  #openOrigin(url: URL): Origin {
+    const { use, isolation } = this.#options;
+    const origin: Origin = { url, common: this.#openPool({ url, use }), workspaces: undefined };
+    this.#origins.set(url.origin, origin);
+    if (isolation === "workspace" || this.#isolated.has(url.origin)) this.isolate(url.origin);
+    return origin;
+  }
+
+  has(origin: string): boolean {
+    return this.#origins.has(origin);
+  }
+
+  isolate(name: string): void {
+    this.#isolated.add(name);
+    const origin = this.#origins.get(name);
+    if (origin === undefined || origin.workspaces !== undefined) return;
+    const { url, common } = origin;
+    const open = (use: NewPool["use"]) => this.#openPool({ url, use });
+    origin.workspaces = new WorkspacePools(() => open("workspace"), this.#options.workspacePoolsMax, common);
+    origin.common = open("shared");
+  }
+
+  get #pools() {
+    return [...this.#origins.values()].flatMap(({ common, workspaces }) => [
+      common,
+      ...(workspaces ? [workspaces] : []),
+    ]);
+  }
+
   get isEmpty(): boolean {
-    return [...this.#pools.values()].every((pool) => pool.isEmpty);
+    return this.#pools.every((pool) => pool.isEmpty);
   }
 
   drain(): void {
-    for (const pool of this.#pools.values()) pool.drain();
+    for (const pool of this.#pools) pool.drain();
   }
 
   abort(): void {
-    for (const pool of this.#pools.values()) pool.abort();
+    for (const pool of this.#pools) pool.abort();
   }
 }
 
-type RequestTarget = { readonly pool: OriginPool; readonly host: string; readonly path: string };
-
 /** Sends one request on a pool that the caller opens and closes. */
-export function sendOnPool(target: RequestTarget, request: HttpRequest, handler: ResponseHandler): RequestHandle {
+export function sendOnPool(
+  pool: OriginPool,
+  { host, path }: RequestTarget,
+  request: HttpRequest,
+  handler: ResponseHandler,
+): RequestHandle {
   const { method = "POST", headers, timeouts } = request;
-  const { pool, host, path } = target;
   const body = method === "GET" ? undefined : request.body;
   try {
     const head = serializeRequestHead({
@@ -122,15 +179,6 @@ function failUnsent(handler: ResponseHandler, failure: RequestFailure): RequestH
   queueMicrotask(() => handler.onFailure(failure));
   return { abort() {}, resume() {} };
 }
-
-type RequestHeadFields = {
-  readonly method: string;
-  readonly path: string;
-  readonly host: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: the request has no body. */
-  readonly bodyBytes: number | undefined;
-};
 
 const NOT_ASCII = /[^\t\x20-\x7e]/;
 
@@ -180,10 +228,17 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   /** Connections whose response completed in this tick. */
   readonly #cooling: ClientConnection[] = [];
   readonly #queue: HttpExchange[] = [];
+  readonly #reportUnsolicited: () => void;
   #isReuseScheduled = false;
   #stage: "open" | "draining" | "aborted" = "open";
 
-  constructor(dialTarget: DialTarget, limits: OriginPoolLimits, watchdog: IdleWatchdog) {
+  constructor(
+    dialTarget: DialTarget,
+    limits: OriginPoolLimits,
+    watchdog: IdleWatchdog,
+    onUnsolicitedBytes: () => void = () => undefined,
+  ) {
+    this.#reportUnsolicited = onUnsolicitedBytes;
     this.dialTarget = dialTarget;
     this.limits = limits;
     this.watchdog = watchdog;
@@ -226,6 +281,10 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   onIdle(connection: ClientConnection): void {
     this.#cooling.push(connection);
     this.#scheduleReuse();
+  }
+
+  onUnsolicitedBytes(): void {
+    this.#reportUnsolicited();
   }
 
   onClosed(connection: ClientConnection): void {

@@ -1,18 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
 import { ChunkedDecoder } from "./chunked-decoder.ts";
+import type { BodyFraming, ConnectionReuse, ResponseHead, ResponseObserver } from "./contract.ts";
 import { HttpFault } from "./http-fault.ts";
-
-/** Receives one response: the head once, data any number of times, the end once. One `parse` emits at most one of each. */
-export type ResponseObserver = {
-  onHead(status: number, headers: IncomingHttpHeaders): void;
-  /** The observer owns the bytes from here on. */
-  onData(bytes: Buffer): void;
-  onEnd(reuse: ConnectionReuse): void;
-};
-
-/** Whether a connection can carry another request after a response. */
-export type ConnectionReuse = "reusable" | "exhausted";
 
 type BodyState =
   | { readonly is: "length"; remaining: number }
@@ -43,7 +33,10 @@ export class ResponseParser {
 
   parse(bytes: Buffer): void {
     // Unsolicited bytes must never become the response to the next request.
-    if (this.#stage === "idle") throw new HttpFault("HTTP_BAD_ANSWER");
+    if (this.#stage === "idle") {
+      this.#observer.onUnsolicitedBytes();
+      throw new HttpFault("HTTP_BAD_ANSWER");
+    }
     if (this.#stage === "body") this.#parseBody(bytes, 0);
     else this.#parseHeads(bytes);
   }
@@ -108,6 +101,7 @@ export class ResponseParser {
 
   /** Bytes after the end belong to no request, so the connection is not used again. */
   #finishBody(bytes: Buffer, at: number): void {
+    if (at < bytes.length && this.#stage === "body") this.#observer.onUnsolicitedBytes();
     this.#finish(at === bytes.length && this.#head?.keepsAlive === true ? "reusable" : "exhausted");
   }
 
@@ -136,21 +130,6 @@ function bodyStateFor(framing: BodyFraming): BodyState | undefined {
       return framing;
   }
 }
-
-/** How the end of a body is determined. */
-type BodyFraming =
-  | { readonly is: "none" }
-  | { readonly is: "length"; readonly bytes: number }
-  | { readonly is: "chunked" }
-  | { readonly is: "until_close" };
-
-type ResponseHead = {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly framing: BodyFraming;
-  /** Whether the connection may carry another request. */
-  readonly keepsAlive: boolean;
-};
 
 const VERSION_PREFIX = "HTTP/1.";
 const STATUS_OFFSET = "HTTP/1.1 ".length;

@@ -11,6 +11,8 @@ type ParsedResponse = {
   body: string;
   end?: "reusable" | "exhausted" | "closed";
   fault?: string;
+  /** Bytes that belong to no response were reported. */
+  hasUnsolicited?: true;
 };
 
 /** Parses a response that arrives in these segments, after which the server closes the connection. */
@@ -24,6 +26,9 @@ function parseSegments(segments: readonly (Buffer | string)[]): ParsedResponse {
       },
       onEnd(connection) {
         parsed.end = connection;
+      },
+      onUnsolicitedBytes() {
+        parsed.hasUnsolicited = true;
       },
     },
     HEAD_BYTES_MAX,
@@ -71,7 +76,7 @@ describe("the client's response parser", () => {
   test("CHAT-08 chunks that arrive in one read are delivered as one buffer", () => {
     const buffers: string[] = [];
     const parser = new ResponseParser(
-      { onHead() {}, onData: (bytes) => void buffers.push(bytes.toString()), onEnd() {} },
+      { onHead() {}, onData: (bytes) => void buffers.push(bytes.toString()), onEnd() {}, onUnsolicitedBytes() {} },
       HEAD_BYTES_MAX,
     );
     parser.expectResponse();
@@ -201,8 +206,23 @@ describe("the client's response parser", () => {
 
   test("LOG-02 rejects bytes that arrive without a request", () => {
     const never = () => expect.fail("the observer was called");
-    const parser = new ResponseParser({ onHead: never, onData: never, onEnd: never }, HEAD_BYTES_MAX);
+    let reports = 0;
+    const onUnsolicitedBytes = () => {
+      reports += 1;
+    };
+    const observer = { onHead: never, onData: never, onEnd: never, onUnsolicitedBytes };
+    const parser = new ResponseParser(observer, HEAD_BYTES_MAX);
     expect(() => parser.parse(Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).toThrow("HTTP_BAD_ANSWER");
+    expect(reports).toBe(1);
+  });
+
+  test.each([
+    ["a fixed length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok"],
+    ["no body", "HTTP/1.1 204 No Content\r\n\r\n", ""],
+    ["chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "ok"],
+  ])("SAFE-04 one byte beyond %s is reported, and the connection is not used again", (_name, text, body) => {
+    expect(parseSegments([text])).not.toHaveProperty("hasUnsolicited");
+    expect(parseSegments([`${text}!`])).toMatchObject({ body, end: "exhausted", hasUnsolicited: true });
   });
 
   test("an observer that stops the parser gets no further events", () => {
@@ -219,6 +239,7 @@ describe("the client's response parser", () => {
             if (event === "data") parser.stop();
           },
           onEnd: () => void events.push("end"),
+          onUnsolicitedBytes: () => void events.push("unsolicited"),
         },
         HEAD_BYTES_MAX,
       );

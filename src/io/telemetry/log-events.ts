@@ -330,6 +330,14 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["workspaceId"],
     "Check whether Redis lost data or was flushed; use a Redis for the gateway alone.",
   ),
+  "upstream: isolation could not be stored": warn(
+    ["origin", "err"],
+    "Check the store; the next unsolicited bytes of this address try again. Other instances still share its connections.",
+  ),
+  "upstream: unsolicited bytes, connections are separate for each workspace from now on": warn(
+    ["origin"],
+    "Report it to the provider: its responses may reach the wrong request. Read the runbook of GatewayUnsolicitedBytes.",
+  ),
   "workers: exit timeout, killing": error(
     ["worker", "pid"],
     "Raise GATEWAY_DRAIN_TIMEOUT_MS if requests take longer; its work is recovered.",

@@ -16,6 +16,7 @@ type LogExportOutcome = (typeof LOG_EXPORT_OUTCOMES)[number];
 const ALERT_DELIVERY_OUTCOMES = ["delivered", "later", "failed"] as const;
 type AlertDeliveryOutcome = (typeof ALERT_DELIVERY_OUTCOMES)[number];
 
+const UPSTREAM_POOLS = ["shared", "workspace", "own_key"] as const;
 const TOKEN_REJECTIONS = ["wrong", "throttled"] as const;
 
 export type GaugeSources = {
@@ -92,6 +93,10 @@ export class Metrics extends RequestMetrics {
     "gateway_operator_token_rejections_total",
     "Wrong tokens sent to the management API or /metrics, by whether their address was throttled.",
   );
+  readonly #unsolicitedBytes = new CounterSeries(
+    "gateway_upstream_unsolicited_bytes_total",
+    "Connections closed because the provider sent bytes that belong to no request, by who used the connection.",
+  );
   readonly #alerts = new CounterSeries(
     "gateway_alert_deliveries_total",
     "Alert delivery attempts, by channel and result.",
@@ -102,6 +107,7 @@ export class Metrics extends RequestMetrics {
     super();
     for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
     for (const why of TOKEN_REJECTIONS) this.#tokenRejections.add(`why="${why}"`, 0);
+    for (const pool of UPSTREAM_POOLS) this.#unsolicitedBytes.add(`pool="${pool}"`, 0);
     for (const channel of CHANNELS)
       for (const result of ALERT_DELIVERY_OUTCOMES) this.#alerts.add(alertLabels(channel, result), 0);
     for (const target of LOG_TARGETS)
@@ -256,6 +262,10 @@ export class Metrics extends RequestMetrics {
     this.#tokenRejections.add(`why="${why}"`, 1);
   }
 
+  recordUnsolicitedBytes(pool: (typeof UPSTREAM_POOLS)[number]): void {
+    this.#unsolicitedBytes.add(`pool="${pool}"`, 1);
+  }
+
   recordTelemetryExport(signal: Signal, result: ExportResult): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
   }
@@ -292,6 +302,7 @@ export class Metrics extends RequestMetrics {
       this.#usageReplaced,
       this.#peerRejections,
       this.#tokenRejections,
+      this.#unsolicitedBytes,
       this.#alerts,
       this.#proofs,
       this.#proofTokens,

@@ -60,7 +60,7 @@ function sendPost(
       resolve(result);
     };
     const abort = () => call.abort();
-    const call = sendOnPool({ pool, host, path: `${pathname}${search}` }, post, {
+    const call = sendOnPool(pool, { host, path: `${pathname}${search}` }, post, {
       onFailure: (failure) => settle(resultOfFailure(failure)),
       onHeaders: (status) => {
         settle({ is: "answered", status });

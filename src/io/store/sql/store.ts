@@ -62,6 +62,8 @@ export type MetaStore = {
   set(name: string, value: string): Promise<void>;
   /** Stores the value unless one exists; returns the stored one. */
   add(name: string, value: string): Promise<string>;
+  /** The names with this prefix. */
+  names(prefix: string): Promise<readonly string[]>;
 };
 
 /** The stores a management change may write to, in one transaction. */
@@ -236,6 +238,10 @@ function metaStore(db: Kysely<Database>): MetaStore {
         .onConflict((conflict) => conflict.column("name").doNothing())
         .execute();
       return (await get(name)) ?? value;
+    },
+    async names(prefix) {
+      const rows = await db.selectFrom("meta").select("name").where("name", "like", `${prefix}%`).execute();
+      return rows.map(({ name }) => name).filter((name) => name.startsWith(prefix));
     },
     async set(name, value) {
       await db
