@@ -1,3 +1,4 @@
+import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { FastPath } from "../http1/server/fast-path.ts";
@@ -7,6 +8,7 @@ import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import { createServer } from "../kit/node-http.ts";
 import { EXPOSED_HEADERS } from "./cors.ts";
 import type { EdgeDeps } from "./edge-deps.ts";
+import type { ClientConnectionState } from "./edge-exchange.ts";
 import { Listener } from "./listener.ts";
 import type { UpgradeRequest } from "./node-upgrade.ts";
 import { connectFault, HEADER_BYTES_MAX, malformedFault, writeRawResponse } from "./raw-response.ts";
@@ -58,6 +60,9 @@ export function createListener(
   server.on("connect", (_request, socket) => writeRawResponse(socket, connectFault(), ids.next("req_")));
   server.on("upgrade", (request, socket, head) => onUpgrade({ request, socket, head }));
   const rejectMalformed = (error: ConnectionError, socket: Duplex) => {
+    const connection = listener.connections.get(socket);
+    if (connection !== undefined && isServing(connection))
+      return rejectAfterResponses(connection, socket, () => rejectMalformed(error, socket));
     const problem = refuseMalformed(listener, error, socket);
     if (problem !== undefined) writeRawResponse(socket, problem, ids.next("req_"));
   };
@@ -80,6 +85,25 @@ export function createListener(
   server.on("clientError", rejectMalformed);
   const listener = new Listener(server, fastPath, timeouts, clock);
   return listener;
+}
+
+/** True if every pending request was received whole: bytes behind it are none of its business. */
+function isServing({ responses }: ClientConnectionState): boolean {
+  // The fast path serves only requests that it has whole.
+  return (
+    responses.length > 0 &&
+    responses.every((response) => !(response instanceof ServerResponse) || response.req.complete)
+  );
+}
+
+/** The requests before the malformed bytes are served, charged and answered; the parser reports every further read again. */
+function rejectAfterResponses(connection: ClientConnectionState, socket: Duplex, reject: () => void): void {
+  if (connection.hasMalformedRest) return;
+  connection.hasMalformedRest = true;
+  for (const response of connection.responses)
+    response.on("close", () => {
+      if (connection.responses.length === 0 && socket.writable) reject();
+    });
 }
 
 type ConnectionError = Error & { readonly code?: string };

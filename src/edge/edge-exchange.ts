@@ -42,6 +42,8 @@ export type ClientConnectionState = {
   readonly responses: OutboundHttpResponse[];
   /** The fault of a raw response on this connection. */
   refusal: Fault | undefined;
+  /** The bytes behind the pending requests are not HTTP: the connection is refused once these are answered. */
+  hasMalformedRest: boolean;
 };
 
 /** Who sends a request, and why it is refused if it is. */

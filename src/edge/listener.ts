@@ -39,7 +39,7 @@ export class Listener {
 
   /** Registers a connection until it closes. */
   track(socket: Socket): ClientConnectionState {
-    const connection = { peer: peerAddress(socket), responses: [], refusal: undefined };
+    const connection = { peer: peerAddress(socket), responses: [], refusal: undefined, hasMalformedRest: false };
     this.connections.set(socket, connection);
     this.#open.add(connection);
     socket.once("close", () => this.#open.delete(connection));

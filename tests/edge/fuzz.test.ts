@@ -93,13 +93,42 @@ describe("malformed HTTP", () => {
       expectControlled(done);
     });
 
-    test("ERR-01 closes the connection if Node parsed the request, and writes nothing into the stream", async () => {
+    test("ERR-01 the same if Node parsed the request", async () => {
       const done = await behind("X-Twice: 1", "X-Twice: 2");
       expect(done.ended).toBe("closed");
-      expect(done.text).toMatch(/^HTTP\/1\.1 200 OK/);
-      expect(done.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+      expect(done.answers.map(({ status }) => status)).toEqual([200, 400]);
+      expect(done.answers[0]?.body.trimEnd().endsWith("data: [DONE]")).toBe(true);
+      expectControlled(done);
     });
   });
+
+  test.each([
+    ["in the same packet", [""], []],
+    ["in the same packet, parsed by Node", [""], ["X-Twice: 1", "X-Twice: 2"]],
+    ["in later packets", ["GARBAGE", "\r\n\r\n", "MORE"], []],
+    ["in later packets, parsed by Node", ["GARBAGE", "\r\n\r\n", "MORE"], ["X-Twice: 1", "X-Twice: 2"]],
+    ["after a pipelined request", [`${head("GET /healthz HTTP/1.1", "Host: a")}GARBAGE\r\n\r\n`], []],
+  ])(
+    "ERR-01 BILL-02 a valid request is charged and answered although garbage follows it %s",
+    async (name, rest, lines) => {
+      const body = JSON.stringify(HELLO);
+      const request = `${framed(...lines, `Content-Length: ${body.length}`)}${body}`;
+      const garbage = rest[0] === "" ? "GARBAGE\r\n\r\n" : "";
+      const done = await exchange(url, [`${request}${garbage}`, ...rest.filter((piece) => piece !== "")]);
+      expect(done.ended, name).toBe("closed");
+      expectControlled(done);
+      const statuses = done.answers.map(({ status }) => status);
+      expect(statuses).toEqual(name.includes("pipelined") ? [200, 200, 400] : [200, 400]);
+      const id = done.answers[0]?.headers.get("x-svc-request-id");
+      const settled = await fetch(`${url}/v1/requests/${id}`, { headers: { authorization: `Bearer ${key}` } });
+      expect(await settled.json()).toMatchObject({
+        id,
+        status: 200,
+        error_code: null,
+        usage: { output_tokens: expect.any(Number) },
+      });
+    },
+  );
 
   test("ERR-01 pipelined requests are answered in order", async () => {
     const three = ["/healthz", "/nowhere", "/v1/public/currencies"].map((path, at) =>
@@ -198,7 +227,9 @@ describe("random HTTP", () => {
         const bytes = Buffer.from(`${head(`${method} ${at} HTTP/1.1`, "Host: a", ...lines)}${body}`, "latin1");
         const done = await exchange(url, [bytes], { half: "closed" });
         expect(done.ended, done.text.slice(0, 300)).toBe("closed");
-        for (const { status } of done.answers) expect(status).toBeLessThan(500);
+        // A response to HEAD has no body, so what follows it cannot be parsed without knowing the method.
+        if (method === "HEAD") expect(done.text).not.toMatch(/HTTP\/1\.1 5/);
+        else for (const { status } of done.answers) expect(status).toBeLessThan(500);
       }),
       { ...runs, numRuns: 250 },
     );
