@@ -7,7 +7,7 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { fetchSupportedPrompts } from "../io/upstream/oidc-prompts.ts";
+import { createOidcClient } from "../io/upstream/oidc-client.ts";
 import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -99,7 +99,7 @@ function oidcProvider(config: Config, transport: Transport): OidcProvider | null
   const { GATEWAY_OIDC_CLIENT_SECRET: clientSecret, GATEWAY_OIDC_NAME: name } = config;
   return issuer === null || clientId === null || clientSecret === null
     ? null
-    : { name, issuer, clientId, clientSecret, prompts: (url) => fetchSupportedPrompts(url, transport, systemTimers) };
+    : { name, issuer, clientId, clientSecret, ...createOidcClient({ transport, timers: systemTimers }) };
 }
 
 /** Sends in the background; a failure is logged without the content of the mail. */

@@ -60,7 +60,7 @@ export async function startIdentityProvider(
       GATEWAY_OIDC_CLIENT_ID: clientId,
       GATEWAY_OIDC_CLIENT_SECRET: clientSecret,
     },
-    signIn: (url, sub) => walk(issuer, url, sub),
+    signIn: (url, sub) => signInAt(issuer, url, sub),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -72,7 +72,7 @@ export async function startIdentityProvider(
 const STEPS_MAX = 20;
 
 /** Follows the provider's pages as a browser would, and fills in its forms. */
-async function walk(issuer: string, start: string, sub: string): Promise<string> {
+export async function signInAt(issuer: string, start: string, sub: string): Promise<string> {
   const cookies = new Map<string, string>();
   let at = start;
   let form: URLSearchParams | undefined;

@@ -5,6 +5,7 @@ import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
+import type { JsonObject } from "../../kit/json.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hasher.ts";
 import type { MutationLock } from "../manage/mutation-lock.ts";
@@ -18,6 +19,8 @@ export type OidcProvider = {
   readonly clientSecret: string;
   /** The `prompt` values that its discovery document lists. */
   prompts(discoveryUrl: string): Promise<readonly string[]>;
+  /** The claims that an access token gives access to; undefined if the provider has no such endpoint. */
+  userInfo(discoveryUrl: string, accessToken: string): Promise<JsonObject | undefined>;
 };
 
 export type AccountMail = { readonly to: string; readonly subject: string; readonly text: string };

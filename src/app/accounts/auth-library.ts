@@ -12,7 +12,7 @@ import { type AuthCall, InFlightCalls } from "./in-flight-calls.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./password-policy.ts";
 import { LIBRARY_RESET_PREFIX, storedResetIdentifier } from "./reset-identifier.ts";
 import { SESSION_MS } from "./sessions.ts";
-import { discoveryUrlOf, ssoPlugin } from "./sso.ts";
+import { discoveryUrlOf, ssoPlugin, withoutTrailingSlash } from "./sso.ts";
 
 /** The only OAuth client of the device flow. */
 const DEVICE_CLIENT = "gateway-cli";
@@ -99,9 +99,7 @@ export class AuthLibrary {
   async #create(extraPlugins: readonly BetterAuthPlugin[]): Promise<OpenLibrary> {
     const [{ betterAuth }, plugins] = await Promise.all([import("better-auth/minimal"), basePlugins(this.#deps)]);
     const auth = betterAuth(await libraryOptions(this.#deps, this.#calls, [...plugins, ...extraPlugins]));
-    const { socialProviders } = await auth.$context;
-    if (extraPlugins.length > 0 && !socialProviders.some(({ id }) => id === OIDC_PROVIDER))
-      throw new Error("its discovery document could not be read");
+    if (extraPlugins.length > 0) requireIssuer((await auth.$context).socialProviders, this.#deps.oidc);
     return {
       handle: (request, call) => {
         this.#calls.add(request, call);
@@ -110,6 +108,18 @@ export class AuthLibrary {
       supportsReauthentication: false,
     };
   }
+}
+
+/** A discovery document of another issuer would let its keys sign for this one. */
+function requireIssuer(
+  providers: readonly { readonly id: string; readonly issuer?: string | undefined }[],
+  oidc: OidcProvider | null,
+) {
+  const provider = providers.find(({ id }) => id === OIDC_PROVIDER);
+  if (provider === undefined) throw new Error("its discovery document could not be read");
+  const expected = withoutTrailingSlash(oidc?.issuer ?? "");
+  if (withoutTrailingSlash(provider.issuer ?? "") !== expected)
+    throw new Error("its discovery document names another issuer than GATEWAY_OIDC_ISSUER");
 }
 
 function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {

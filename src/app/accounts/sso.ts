@@ -1,19 +1,24 @@
 import type { BetterAuthPlugin } from "better-auth";
+import type { JsonObject } from "../../kit/json.ts";
 import { commitWithAudit } from "../manage/deps.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { type AccountsDeps, type OidcProvider, publicBaseUrl } from "./accounts-deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./auth-endpoints.ts";
+import { claimsOf, claimsProblem } from "./id-token.ts";
 import type { AuthCall } from "./in-flight-calls.ts";
 
+export const withoutTrailingSlash = (issuer: string): string => issuer.replace(/\/+$/, "");
+
 export const discoveryUrlOf = ({ issuer }: OidcProvider): string =>
-  `${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`;
+  `${withoutTrailingSlash(issuer)}/.well-known/openid-configuration`;
 
 /** The auth library's plugin for single sign-on. */
 export async function ssoPlugin(
   deps: AccountsDeps,
-  { name, clientId, clientSecret }: OidcProvider,
+  provider: OidcProvider,
   discoveryUrl: string,
 ): Promise<BetterAuthPlugin> {
+  const { name, clientId, clientSecret } = provider;
   const { genericOAuth } = await import("better-auth/plugins/generic-oauth");
   return genericOAuth({
     config: [
@@ -26,10 +31,53 @@ export async function ssoPlugin(
         clientSecret,
         scopes: ["openid", "email", "profile"],
         pkce: true,
+        getUserInfo: (tokens) => signedInUser(deps, provider, discoveryUrl, tokens),
         redirectURI: `${publicBaseUrl(deps)}${AUTH_PATH}/callback/${OIDC_PROVIDER}`,
       },
     ],
   });
+}
+
+type ReceivedTokens = { readonly idToken?: string | undefined; readonly accessToken?: string | undefined };
+
+/**
+ * The person whom the tokens sign in; null refuses them. The library has verified signature, issuer, audience and nonce of the ID
+ * token, if there is one.
+ */
+async function signedInUser(
+  { clock, warn }: AccountsDeps,
+  { clientId, issuer, userInfo }: OidcProvider,
+  discoveryUrl: string,
+  { idToken, accessToken }: ReceivedTokens,
+) {
+  const refuse = (reason: string) => {
+    warn({ issuer, reason }, "sso: tokens of the provider refused");
+    return null;
+  };
+  // Without one, nothing binds the response to this sign-in.
+  const claims = idToken === undefined ? undefined : claimsOf(idToken);
+  if (claims === undefined) return refuse("there is no ID token");
+  const problem = claimsProblem(claims, clientId, clock.nowMs());
+  if (problem !== undefined) return refuse(problem);
+  if (typeof claims["email"] === "string") return userOf(claims);
+  const more = accessToken === undefined ? undefined : await userInfo(discoveryUrl, accessToken);
+  if (more === undefined) return refuse("it has no email address");
+  // Otherwise an access token of another person would sign in that person.
+  if (more["sub"] !== claims["sub"]) return refuse("the user information is of another subject");
+  return userOf({ ...more, sub: claims["sub"] });
+}
+
+function userOf(claims: JsonObject) {
+  const { sub, email, email_verified, name, picture } = claims;
+  return {
+    sub: String(sub),
+    id: String(sub),
+    email: typeof email === "string" ? email : "",
+    // Some providers send it as text, which is not proof enough.
+    emailVerified: email_verified === true,
+    name: typeof name === "string" ? name : "",
+    ...(typeof picture === "string" ? { image: picture } : {}),
+  };
 }
 
 /**

@@ -301,6 +301,10 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["err", "issuer"],
     "Check GATEWAY_OIDC_ISSUER and the identity provider; users can sign in with a password meanwhile.",
   ),
+  "sso: tokens of the provider refused": warn(
+    ["issuer", "reason"],
+    "Read the field `reason`, and check the identity provider and its client for this gateway.",
+  ),
   "status: endpoint activity not stored, will retry": warn(
     ["error"],
     "Check the store; the next flush retries within a minute.",
@@ -317,6 +321,14 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["receiver", "signal"],
     "Check the collector and its address; traces are dropped when the queue is full.",
   ),
+  "upstream: isolation could not be stored": warn(
+    ["origin", "err"],
+    "Check the store; the next unsolicited bytes of this address try again. Other instances still share its connections.",
+  ),
+  "upstream: unsolicited bytes, connections are separate for each workspace from now on": warn(
+    ["origin"],
+    "Report it to the provider: its responses may reach the wrong request. Read the runbook of GatewayUnsolicitedBytes.",
+  ),
   "wallet-state: closed, wallets will be rebuilt": warn(
     ["generation", "reason"],
     "None if it opens again within seconds; else check Redis and the store.",
@@ -329,14 +341,6 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   "wallet-state: wallet missing in Redis, all will be rebuilt": error(
     ["workspaceId"],
     "Check whether Redis lost data or was flushed; use a Redis for the gateway alone.",
-  ),
-  "upstream: isolation could not be stored": warn(
-    ["origin", "err"],
-    "Check the store; the next unsolicited bytes of this address try again. Other instances still share its connections.",
-  ),
-  "upstream: unsolicited bytes, connections are separate for each workspace from now on": warn(
-    ["origin"],
-    "Report it to the provider: its responses may reach the wrong request. Read the runbook of GatewayUnsolicitedBytes.",
   ),
   "workers: exit timeout, killing": error(
     ["worker", "pid"],

@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { isPublicAddress, parseEgressUrl } from "./egress.ts";
+import { guardedLookup, isPublicAddress, parseEgressUrl } from "./egress.ts";
 import { createGuardedPost, egressUrlProblem } from "./guarded-post.ts";
 import { isLoopbackHost, parseMailSender, parseSmtpUrl } from "./smtp-server.ts";
 
@@ -96,6 +96,31 @@ test("BILL-10 DNS rebinding between save and send is rejected", async () => {
   expect(requests).toEqual([]);
 });
 
+test("BILL-10 a name server that answers with a public address first, then with loopback: the checked address is used", async () => {
+  const { servers, answers, onQuestion } = await nameServer();
+  const { port, requests } = await receiver(200);
+  const url = `https://rebinding.example.eu:${port}/`;
+  const post = createGuardedPost("public_https", 15_000, servers);
+  answers.push([93, 184, 216, 34]);
+  const asked: string[] = [];
+  onQuestion((type) => {
+    asked.push(type);
+    // From the second question for its IPv4 address on.
+    if (asked.filter((one) => one === "A").length > 1) answers.splice(0, answers.length, [127, 0, 0, 1]);
+  });
+  const resolved = await new Promise((resolve) => {
+    guardedLookup("public_https", servers)("rebinding.example.eu", { all: true }, (error, found) =>
+      resolve(error ?? found),
+    );
+  });
+  // The connection gets these addresses instead of the name, so there is no second question to lie about.
+  expect(resolved).toEqual([{ address: "93.184.216.34", family: 4 }]);
+  expect(asked.toSorted()).toEqual(["A", "AAAA"]);
+  const sent = await post({ url, headers: {}, body: "{}", signal: new AbortController().signal });
+  expect(sent).toEqual({ is: "refused", why: expect.stringContaining("private or reserved") });
+  expect(requests).toEqual([]);
+});
+
 test("BILL-10 name servers that never answer do not delay other lookups", async () => {
   const { servers, silence } = await nameServer();
   silence();
@@ -156,10 +181,12 @@ const MAPPED_LOOPBACK = [...Array.from({ length: 10 }, () => 0), 255, 255, 127, 
 async function nameServer() {
   const answers: number[][] = [];
   let isSilent = false;
+  let noteQuestion: (type: "A" | "AAAA") => void = () => undefined;
   const socket = createSocket("udp4", (question, { port, address }) => {
     if (isSilent) return;
     const end = question.indexOf(0, 12) + 5;
     const isSix = question[end - 3] === 28;
+    noteQuestion(isSix ? "AAAA" : "A");
     const found = answers.filter(({ length }) => length === (isSix ? 16 : 4));
     const header = [0x81, 0x80, 0, 1, 0, found.length, 0, 0, 0, 0];
     const rows = found.flatMap((row) => [0xc0, 12, 0, isSix ? 28 : 1, 0, 1, 0, 0, 0, 0, 0, row.length, ...row]);
@@ -178,7 +205,10 @@ async function nameServer() {
   const silence = () => {
     isSilent = true;
   };
-  return { servers: [`127.0.0.1:${socket.address().port}`], answers, silence };
+  const onQuestion = (listener: typeof noteQuestion) => {
+    noteQuestion = listener;
+  };
+  return { servers: [`127.0.0.1:${socket.address().port}`], answers, silence, onQuestion };
 }
 
 async function receiver(answer: number | "silent" | "endless", headers: Record<string, string> = {}) {
