@@ -4,6 +4,8 @@
  * time, `--from 1` sets the first seed, `--of money` simulates wallets and ledgers of several instances.
  * `--of fleet` is not simulated: three gateways behind HAProxy with PostgreSQL and Redis under load, while they are
  * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
+ * `--of fuzz` calls both APIs with requests made from their OpenAPI documents, with new seeds until one breaks a rule;
+ * `--seed 1` repeats one seed.
  * `--of rounds` repeats the tests with random sequences and kill -9 loops, with ten times as many rounds as `npm test`.
  */
 import { spawn } from "node:child_process";
@@ -15,6 +17,8 @@ import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 
 const CHILD = path.join(ROOT, "tests/simulation/simulate-child.ts");
 const FLEET = path.join(ROOT, "tests/fleet/soak-child.ts");
+const VITEST = path.join(ROOT, "node_modules/vitest/vitest.mjs");
+const FUZZ_CASES = 20_000;
 const ROUND_MS = 60_000;
 const REPEATED_TESTS = [
   "src/domain/billing/exact-charge.test.ts",
@@ -42,6 +46,7 @@ process.exitCode = await chosen();
 function chosen() {
   if (values.of === "fleet") return fleet();
   if (values.of === "rounds") return repeatedTests();
+  if (values.of === "fuzz") return fuzz();
   return values.seed === undefined ? soak() : show(values.seed);
 }
 
@@ -53,8 +58,23 @@ async function fleet() {
 
 async function repeatedTests() {
   process.env.TEST_ROUNDS = String(ROUNDS_FACTOR);
-  const vitest = path.join(ROOT, "node_modules/vitest/vitest.mjs");
-  return (await run([vitest, "run", `--testTimeout=${REPEATED_TIMEOUT_MS}`, ...REPEATED_TESTS], "inherit")).code;
+  return (await run([VITEST, "run", `--testTimeout=${REPEATED_TIMEOUT_MS}`, ...REPEATED_TESTS], "inherit")).code;
+}
+
+async function fuzz() {
+  const untilMs = Date.now() + Number(values.minutes ?? Infinity) * 60_000;
+  let seed = Number(values.seed ?? values.from ?? Math.floor(Math.random() * SEEDS_MAX));
+  do {
+    Object.assign(process.env, { FUZZ_SEED: String(seed), FUZZ_CASES: String(FUZZ_CASES) });
+    const { code } = await run([VITEST, "run", "tests/edge/schema-fuzz.test.ts"], "inherit");
+    process.stdout.write(`seed ${seed}: ${FUZZ_CASES} calls\n`);
+    if (code !== 0) {
+      process.stdout.write(`npm run soak -- --of fuzz --seed ${seed} shows how\n`);
+      return 1;
+    }
+    seed += 1;
+  } while (values.seed === undefined && Date.now() < untilMs);
+  return 0;
 }
 
 async function show(seed) {
