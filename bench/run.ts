@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Bench, CANDIDATES, type CandidateName, type Prepared, type Shape } from "./candidate.ts";
 import { PREPARE, startUntilServed } from "./candidates.ts";
 import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
+import { hostileSectionOf, withHostileSection } from "./hostile-section.ts";
 import { runLoad, type Target } from "./load.ts";
 import { readMachine } from "./machine.ts";
 import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify, verifyTranslated } from "./measure.ts";
@@ -235,8 +236,9 @@ function publish(result: BenchResult, options: Options): void {
     options.mode === "full" &&
     CANDIDATES.every((name) => result.candidates.some((candidate) => candidate.name === name));
   const page = isWhole ? path.join(ROOT, "docs/benchmarks.md") : path.join(work, "benchmarks.md");
-  const previous = existsSync(page) ? portalSectionOf(readFileSync(page, "utf8")) : undefined;
-  writeFileSync(page, withPortalSection(renderPage(result), previous));
+  const previous = existsSync(page) ? readFileSync(page, "utf8") : "";
+  const withPortal = withPortalSection(renderPage(result), portalSectionOf(previous));
+  writeFileSync(page, withHostileSection(withPortal, hostileSectionOf(previous)));
   say(
     `\nwritten: ${path.relative(ROOT, page)}${isWhole ? "" : " (docs/benchmarks.md is written by a full run of all candidates)"}`,
   );

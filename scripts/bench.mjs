@@ -24,9 +24,13 @@ const PEER_INSIDE = { hono: "$hono", "@hono/node-server": "$@hono/node-server" }
 const PEER_FOLDER = path.join(ROOT, "bench/.work/portkey");
 const LOAD_CORE = "1";
 
+const isHostile = process.argv.includes("--hostile");
+
 await setUp("run");
-installPrograms();
-installPeer();
+if (!isHostile) {
+  installPrograms();
+  installPeer();
+}
 run();
 
 function installPrograms() {
@@ -80,8 +84,12 @@ function isPeerThere() {
 }
 
 function run() {
-  const node = [pinnedNode(), "--disable-warning=ExperimentalWarning", path.join(ROOT, "bench/run.ts")];
-  const pin = os.cpus().length > 1 ? ["taskset", "-c", LOAD_CORE] : [];
+  const node = [
+    pinnedNode(),
+    "--disable-warning=ExperimentalWarning",
+    path.join(ROOT, isHostile ? "bench/hostile.ts" : "bench/run.ts"),
+  ];
+  const pin = !isHostile && os.cpus().length > 1 ? ["taskset", "-c", LOAD_CORE] : [];
   const [file, ...args] = [...pin, ...node, ...process.argv.slice(2)];
   const child = spawn(file, args, { cwd: ROOT, env: { ...process.env, PATH: searchPath() }, stdio: "inherit" });
   handOnSignals(child);

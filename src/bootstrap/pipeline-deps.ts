@@ -11,6 +11,7 @@ import type { Config } from "../settings/config.ts";
 import type { GatewayComponents } from "./gateway-components.ts";
 import { knownSecrets } from "./listener.ts";
 import { pipelineLimits } from "./overload-protection.ts";
+import { responseGuard } from "./response-guard.ts";
 import { createIdempotencyLookup } from "./store.ts";
 
 type PipelineBootstrapDeps = Pick<
@@ -68,6 +69,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     recheckKey: createKeyRecheck(directory, systemClock),
     margins,
     limits: pipelineLimits(config),
+    responses: responseGuard(config),
     loopDetection: {
       mark: await store.meta.add("hop_mark", randomToken(DEPLOYMENT_MARK_BYTES)),
       everywhere: config.GATEWAY_CATALOGUE_DIR !== null,

@@ -19,13 +19,16 @@ export type ParsedBody = {
   readonly end: number;
 };
 
-export type JsonProblem = { readonly problem: string };
+/** `isLimit`: it may be JSON, but exceeds a limit. */
+export type JsonProblem = { readonly problem: string; readonly isLimit?: true };
 
 export const JSON_DEPTH_MAX = 128;
 
 /** Limits members, items, objects and arrays together: each costs far more memory than its bytes. */
 type ScanLimits = {
   readonly partsMax: number;
+  /** Default: `JSON_DEPTH_MAX`. */
+  readonly depthMax?: number;
   /** Depth, and top-level member, at which a key `__proto__` is data. */
   readonly protoKeys?: { readonly depth: number; readonly member?: string };
 };
@@ -69,6 +72,12 @@ export function scanMembers(text: string): Omit<ParsedBody, "value"> | undefined
   const scan = scanObject(text, NO_LIMITS);
   if ("problem" in scan || scan.members.hasDuplicates) return undefined;
   return { text, members: scan.members, end: scan.end };
+}
+
+/** The limit that a JSON text exceeds, whatever it contains. */
+export function exceededLimit(text: string, limits: ScanLimits): string | undefined {
+  const scan = scanObject(text, limits);
+  return "problem" in scan && scan.isLimit ? scan.problem : undefined;
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -165,7 +174,10 @@ export class MemberIndex {
 type ObjectScan = { readonly members: MemberIndex; readonly end: number };
 
 /** One pass over the structure. Strings are skipped with `indexOf`, so that a large image is cheap. */
-function scanObject(text: string, { partsMax, protoKeys }: ScanLimits): ObjectScan | JsonProblem {
+function scanObject(
+  text: string,
+  { partsMax, depthMax = JSON_DEPTH_MAX, protoKeys }: ScanLimits,
+): ObjectScan | JsonProblem {
   const spans: MemberSpan[] = [];
   let depth = 0;
   let parts = 0;
@@ -177,7 +189,7 @@ function scanObject(text: string, { partsMax, protoKeys }: ScanLimits): ObjectSc
     const code = text.charCodeAt(at);
     if (code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) {
       parts += 1;
-      if (parts > partsMax) return { problem: `the body has more than ${partsMax} members and items` };
+      if (parts > partsMax) return { problem: `the body has more than ${partsMax} members and items`, isLimit: true };
     }
     if (code === QUOTE) {
       const after = stringEnd(text, at);
@@ -197,7 +209,7 @@ function scanObject(text: string, { partsMax, protoKeys }: ScanLimits): ObjectSc
       at = after - 1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1;
-      if (depth > JSON_DEPTH_MAX) return { problem: `the body is nested deeper than ${JSON_DEPTH_MAX} levels` };
+      if (depth > depthMax) return { problem: `the body is nested deeper than ${depthMax} levels`, isLimit: true };
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET || (code === COMMA && depth === 1)) {
       if (depth === 1 && openKey !== undefined) {
         spans.push({ key: openKey, keyStart, valueStart, valueEnd: trimEnd(text, at) });

@@ -8,6 +8,7 @@ import { OPERATOR_TOKEN_SETTINGS, operatorTokenProblem, operatorTokenWarning } f
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
 import { DATA_ROOT } from "./project-paths.ts";
 import { type ProviderEnvironment, readProviders } from "./providers.ts";
+import { RESPONSE_SETTINGS } from "./responses.ts";
 import {
   type ConfiguredSetting,
   configuredSettings,
@@ -157,6 +158,7 @@ export const SETTINGS = {
     64 * 1024 * 1024,
     "Largest non-streamed response of a provider.",
   ),
+  ...RESPONSE_SETTINGS,
   GATEWAY_UPSTREAM_CONNECTIONS: setting(
     integer(1, 100_000),
     1024,

@@ -11,6 +11,7 @@ import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { createKeyRecheck } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
+import { ResponseGuard } from "../../src/io/upstream/response-guard.ts";
 import { hasAdapter } from "../../src/io/upstream/upstream-adapters.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
 import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
@@ -151,6 +152,7 @@ export class Process {
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
       spenderOf: (principal) => this.directory.spendScopeOf(principal),
+      responses: new ResponseGuard(),
       limits: {
         holdOutputTokens: HOLD_OUTPUT_TOKENS,
         requestTimeoutMs: shape.requestTimeoutMs,

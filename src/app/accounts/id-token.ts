@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, tryParseJson } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 
 /** Clocks differ, but not by more. */
 const CLOCK_SKEW_SECONDS = 300;
@@ -6,7 +7,7 @@ const SUBJECT_CHARS_MAX = 255;
 
 /** The claims of an ID token whose signature, issuer, audience and nonce are verified already. */
 export function claimsOf(idToken: string): JsonObject | undefined {
-  const claims = tryParseJson(Buffer.from(idToken.split(".")[1] ?? "", "base64url").toString("utf8"));
+  const claims = tryParseDocument(Buffer.from(idToken.split(".")[1] ?? "", "base64url").toString("utf8"));
   return isJsonObject(claims) ? claims : undefined;
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../../io/upstream/classify-failure.ts";
 import { authorize, upstreamHeaders } from "../../io/upstream/connections.ts";
 import { presentedSecrets } from "../../io/upstream/credential-secrets.ts";
+import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import { withPlausibilityChecks } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBody, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
@@ -301,7 +302,10 @@ function dispatch(
         onFailure: (failure) => failed(failure, null),
         onHeaders(status, headers) {
           const { provider, model } = endpoint;
-          const reading = { gateway, status, headers, adapter, provider, model, resolve, failed, call: sent };
+          const hold = (lease: MemoryLease) => relay.hold(lease);
+          const workspaceId = trace.principal.workspace.id;
+          const from = { gateway, status, headers, provider, model, workspaceId };
+          const reading = { ...from, adapter, resolve, failed, hold, call: sent };
           if (status !== 200) return errorReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not requested", endpoint.provider);

@@ -5,9 +5,11 @@ import {
   classifyStatus,
   type FailureVerdict,
 } from "../../io/upstream/classify-failure.ts";
+import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
-import { isJsonObject, tryParseJson } from "../../kit/json.ts";
+import { isJsonObject } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -57,12 +59,12 @@ export function errorReader(reading: ErrorReading): UpstreamBodyHandler {
 
 function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }: ErrorReading): FailureVerdict {
   if (status === 200) {
-    const reported = embeddedProblem(bytes, adapter, headers);
+    const reported = embeddedProblem(tryParseDocument(bytes), adapter, headers);
     return reported === undefined
       ? classifyMalformed("not an event stream", provider)
       : classifyProblem(reported, provider);
   }
-  const problem = adapter.decodeProblem(tryParseJson(bytes), status, headers);
+  const problem = adapter.decodeProblem(tryParseDocument(bytes), status, headers);
   const refused = status < 500 && status !== 429 ? adapter.refusalFault?.(problem) : undefined;
   if (refused === undefined) return classifyStatus(status, headers, problem, provider);
   return classifyDeclined(status, problem, provider, refused);
@@ -70,11 +72,10 @@ function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }
 
 /** An error report inside a response of status 200. */
 export function embeddedProblem(
-  bytes: Buffer,
+  body: unknown,
   adapter: UpstreamAdapter,
   headers: IncomingHttpHeaders,
 ): UpstreamProblem | undefined {
-  const body = tryParseJson(bytes);
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return undefined;
   const { error, object } = first;
@@ -99,4 +100,7 @@ export type BufferedReading = ResponseReading & {
   readonly gateway: GatewayDeps;
   readonly headers: IncomingHttpHeaders;
   readonly model: string;
+  readonly workspaceId: string;
+  /** Keeps the memory of the response accounted for until the request is settled. */
+  readonly hold: (lease: MemoryLease) => void;
 };

@@ -19,6 +19,7 @@ import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { ResponseGuard } from "../../io/upstream/response-guard.ts";
 import type { ResponseTimeouts, Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
@@ -71,6 +72,8 @@ export type GatewayDeps = {
   /** Margins on provider prices. */
   readonly margins: MarginRegistry;
   readonly limits: RequestLimits;
+  /** Bounds what responses may cost. */
+  readonly responses: ResponseGuard;
   readonly idempotency: IdempotencyLookup;
   /** Open capture windows. */
   readonly captures: Pick<ContentCaptures, "openFor" | "begin">;

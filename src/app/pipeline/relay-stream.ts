@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import { classifyFailure, classifyMalformed, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import { classifyRejection } from "../../io/upstream/rejected-response.ts";
 import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
@@ -8,6 +9,7 @@ import type { AudioPiece, AudioStream, ReplyStream, StreamedReply } from "../../
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { classifyProblem, IGNORE } from "./error-response.ts";
+import { isShortFrame, LongFrames } from "./long-frames.ts";
 import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 
 type StreamReading = {
@@ -15,6 +17,7 @@ type StreamReading = {
   readonly call: UpstreamCall;
   readonly adapter: UpstreamAdapter;
   readonly provider: string;
+  readonly workspaceId: string;
   readonly resolve: (outcome: AttemptOutcome) => void;
 };
 
@@ -59,15 +62,19 @@ class StreamRelay {
     this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
   }
 
-  reader({ call, adapter, provider, resolve }: StreamReading): UpstreamBodyHandler {
+  reader({ call, adapter, provider, resolve, workspaceId }: StreamReading): UpstreamBodyHandler {
     const relay = this.#relay;
+    const { responses } = relay.gateway;
     const stream = this.#stream;
     const events = adapter.openFrameReader(relay.gateway.limits.frameMaxChars);
     let preambleChars = 0;
     const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (adapter.echoedChars ?? 0);
+    const check = adapter.openFrameCheck?.();
     let isEnded = false;
+    let long: LongFrames | undefined;
     const finish = (outcome: AttemptOutcome) => {
       isEnded = true;
+      long?.stop();
       relay.stream = undefined;
       relay.stop();
       resolve(outcome);
@@ -86,7 +93,7 @@ class StreamRelay {
       let ended = false;
       let failure: FailureVerdict | undefined;
       for (const frame of frames) {
-        const piece = stream.read(frame);
+        const piece = stream.read(check === undefined ? frame : check(frame));
         if (piece.is === "content") {
           // Output after a disconnect is not charged.
           if (!relay.disconnected && relay.markContent()) this.#hasBegun = true;
@@ -114,6 +121,23 @@ class StreamRelay {
       relay.resumeWhenDrained(() => call.resume());
       return "pause";
     };
+    const failReading = (error: unknown) => fail(classifyMalformed(describeReadError(error), provider));
+    const openLong = () =>
+      new LongFrames({
+        guard: responses,
+        workspaceId,
+        form: adapter.form ?? {},
+        read: (frame) => take([frame]),
+        onDrained: () => call.resume(),
+        onRejected: (rejection) => fail(classifyRejection(rejection, provider)),
+        onError: failReading,
+      });
+    const endStream = () => {
+      if (isEnded) return;
+      // Some servers omit the end marker: the model's stop reason is enough.
+      if (stream.isFinished) this.#finishStream(provider, finish, fail);
+      else fail(classifyMalformed("the stream ended without its end marker", provider));
+    };
     return {
       onData: (chunk) => {
         if (isEnded) {
@@ -122,23 +146,25 @@ class StreamRelay {
           return "more";
         }
         try {
-          return take(events.push(chunk));
+          const frames = events.push(chunk);
+          if (long === undefined && frames.every(isShortFrame)) return yieldAfter(chunk, take(frames), call);
+          long ??= openLong();
+          return long.push(frames);
         } catch (error) {
-          fail(classifyMalformed(describeReadError(error), provider));
+          failReading(error);
           return "more";
         }
       },
       onEnd: () => {
         if (isEnded) return;
         try {
-          take(events.end());
+          if (long === undefined) take(events.end());
+          else long.push(events.end());
         } catch (error) {
-          fail(classifyMalformed(describeReadError(error), provider));
+          failReading(error);
         }
-        if (isEnded) return;
-        // Some servers omit the end marker: the model's stop reason is enough.
-        if (stream.isFinished) this.#finishStream(provider, finish, fail);
-        else fail(classifyMalformed("the stream ended without its end marker", provider));
+        if (long === undefined) endStream();
+        else long.whenRead(endStream);
       },
       onFailure: (failure) => fail(classifyFailure(failure, provider)),
     };
@@ -195,6 +221,15 @@ class StreamRelay {
       this.#scheduleKeepAlive(nowMs + limits.keepAliveMs);
     });
   }
+}
+
+/** A full read buffer of a fast provider: the event loop serves others before the next one. */
+const FULL_CHUNK_BYTES = 48 * 1024;
+
+function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCall): "more" | "pause" {
+  if (next === "pause" || length < FULL_CHUNK_BYTES) return next;
+  setImmediate(() => call.resume());
+  return "pause";
 }
 
 const describeReadError = (error: unknown) =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { headOf } from "../../../tests/support/chat.ts";
+import { ResponseGuard } from "../../io/upstream/response-guard.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -67,12 +68,19 @@ function openRelay() {
   };
   const relay = new Relay(
     sink,
-    { limits, clock, timers: { after }, keepAlives: new DeadlineQueue(clock, { after }) },
+    {
+      limits,
+      responses: new ResponseGuard(),
+      clock,
+      timers: { after },
+      keepAlives: new DeadlineQueue(clock, { after }),
+    },
     { onCommit: () => undefined, onFirstContent: () => undefined },
   );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
-  const attempt = () => streamReader(relay, { headers, call, adapter: ADAPTER, provider: "p", resolve() {} });
+  const attempt = () =>
+    streamReader(relay, { headers, call, adapter: ADAPTER, provider: "p", workspaceId: "w", resolve() {} });
   let reader = attempt();
   const send = (data: object) => reader.onData(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });

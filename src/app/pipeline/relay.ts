@@ -2,8 +2,12 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { classifyMalformed } from "../../io/upstream/classify-failure.ts";
+import { classifyShape } from "../../io/upstream/rejected-response.ts";
+import { LARGE_RESPONSE_BYTES } from "../../io/upstream/response-guard.ts";
+import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import { listOmitted } from "../../language/canon/omitted-paths.ts";
 import type { ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
@@ -12,9 +16,10 @@ import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { type BufferedReading, classifyProblem, embeddedProblem, type RelayEvents } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
+import { type LongResponse, openLongResponse } from "./long-response.ts";
 import type { RequestTrace } from "./record.ts";
 
-type RelayDeps = Pick<GatewayDeps, "limits" | "timers" | "clock" | "keepAlives">;
+type RelayDeps = Pick<GatewayDeps, "limits" | "responses" | "timers" | "clock" | "keepAlives">;
 
 /** The upstream call of an attempt, once it was sent. */
 export type CancelHandle = { call: UpstreamCall | undefined; isCancelled: boolean };
@@ -54,6 +59,8 @@ export class Relay {
   stream: ReplyStream | undefined;
   keepAlive: Disposable | undefined;
   #usageTimer: Timer | undefined;
+  /** Memory of long responses, held until the request is settled. */
+  readonly #leases: MemoryLease[] = [];
 
   constructor(sink: ResponseSink, gateway: RelayDeps, relayEvents: RelayEvents) {
     this.sink = sink;
@@ -124,6 +131,11 @@ export class Relay {
   stop(): void {
     cancelTimer(this.keepAlive);
     cancelTimer(this.#usageTimer);
+    for (const lease of this.#leases) lease.release();
+  }
+
+  hold(lease: MemoryLease): void {
+    this.#leases.push(lease);
   }
 
   commit(): void {
@@ -160,29 +172,52 @@ export class Relay {
 
 /** Buffers a whole reply up to the size limit. */
 export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
-  const { gateway, call, adapter, provider, model, resolve, failed, headers } = reading;
+  const { gateway, call, adapter, provider, resolve, failed, headers } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
+  let long: LongResponse | undefined;
   return {
     onData(chunk) {
       bytes += chunk.length;
       if (bytes > gateway.limits.responseMaxBytes) {
         const verdict = classifyMalformed(`longer than ${gateway.limits.responseMaxBytes} bytes`, provider);
         resolve({ is: "failed", verdict, upstreamStatus: 200 });
+        long?.stop();
         call.abort();
-      } else chunks.push(chunk);
-      return "more";
+        return "more";
+      }
+      if (long !== undefined) return long.push(chunk);
+      chunks.push(chunk);
+      if (bytes <= LARGE_RESPONSE_BYTES) return "more";
+      long = openLongResponse(reading, (document, reply) => decodedOutcome(reading, document, reply));
+      return long.push(Buffer.concat(chunks.splice(0)));
     },
     onEnd() {
+      if (long !== undefined) return long.finish();
       const [only] = chunks;
       const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      const reply = adapter.decodeResponse(body, headers);
-      const problem = reply === undefined ? embeddedProblem(body, adapter, headers) : undefined;
-      if (problem === undefined) return resolve(bufferedOutcome(reply, adapter, { provider, model }));
-      resolve({ is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 });
+      const document = new JsonDocument(body, gateway.responses.json);
+      resolve(decodedOutcome(reading, document, adapter.decodeResponse(document, headers)));
     },
-    onFailure: (failure) => failed(failure, 200),
+    onFailure(failure) {
+      long?.stop();
+      failed(failure, 200);
+    },
   };
+}
+
+/** The outcome of a decoded response; undefined: it is no reply, and may be an error report. */
+function decodedOutcome(
+  { adapter, headers, provider, model }: BufferedReading,
+  document: JsonDocument,
+  reply: WholeReply | UnusableReply | undefined,
+): AttemptOutcome {
+  if (reply !== undefined) return bufferedOutcome(reply, adapter, { provider, model });
+  const limit = document.exceeded;
+  if (limit !== undefined) return { is: "failed", verdict: classifyShape(limit, provider), upstreamStatus: 200 };
+  const problem = embeddedProblem(document.value, adapter, headers);
+  if (problem === undefined) return bufferedOutcome(undefined, adapter, { provider, model });
+  return { is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 };
 }
 
 export function bufferedOutcome(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PaymentAdapter, PaymentEvent } from "../../domain/billing/payment.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import { parseNanos } from "../../kit/money.ts";
 import { type SignatureKeys, signatureProblem } from "./webhook-signature.ts";
 
@@ -34,7 +34,7 @@ export function signedWebhook(keys: SignatureKeys): PaymentAdapter {
     parseWebhook(webhook) {
       const problem = signatureProblem(HEADER, webhook, keys);
       if (problem !== undefined) return { is: "refused", reason: problem };
-      const value = tryParseJson(webhook.body);
+      const value = tryParseDocument(webhook.body);
       const kind = WebhookType.safeParse(value);
       if (kind.success && !Object.hasOwn(EVENT_KINDS, kind.data.type))
         return { is: "ignored", reason: "The event does not move money." };

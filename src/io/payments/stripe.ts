@@ -7,7 +7,7 @@ import {
   type PaymentWebhook,
   type PaymentWebhookResult,
 } from "../../domain/billing/payment.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import { type SignatureKeys, signatureProblem } from "./webhook-signature.ts";
 
 export const STRIPE_ADAPTER = "stripe";
@@ -62,7 +62,7 @@ function unpayableReason({ currency, nanos }: Pick<PaymentOrder, "currency" | "n
 function parseStripeWebhook(webhook: PaymentWebhook, keys: SignatureKeys): PaymentWebhookResult {
   const problem = signatureProblem(HEADER, webhook, keys);
   if (problem !== undefined) return { is: "refused", reason: problem };
-  const event = Event.safeParse(tryParseJson(webhook.body));
+  const event = Event.safeParse(tryParseDocument(webhook.body));
   if (!event.success) return { is: "unreadable", reason: "The message is not an event." };
   const { id, type, data } = event.data;
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;

@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { z } from "zod";
 import type { NodeSurface } from "../../domain/tenancy/node.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
 import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
 
 /** Says which surfaces a local model serves. */
@@ -60,7 +60,7 @@ export async function listLocalModels(
     return { problem: `the server at ${local.base.origin} does not respond (${errorCodeOf(error)})` };
   }
   if (response.status !== 200) return { problem: listFailure(local, response.status) };
-  const list = ModelList.safeParse(tryParseJson(response.text));
+  const list = ModelList.safeParse(new JsonDocument(response.text).value);
   if (!list.success) return { problem: `the server at ${local.base.origin} lists its models in an unknown format` };
   const wanted = list.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
   await probe.refresh(wanted.filter(({ type }) => type === undefined).map(({ id }) => id));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { NodeSurface } from "../../domain/tenancy/node.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
 import { type LocalServer, readLocal } from "./local-server.ts";
 
 /** Marks requests that only ask what a model serves. */
@@ -66,7 +66,7 @@ const LmStudioModels = z.object({ data: z.array(z.object({ id: z.string(), type:
 /** LM Studio lists the type of a model; a probe would load the model. */
 async function lmStudioSurfaces(local: LocalServer): Promise<Map<string, readonly NodeSurface[]>> {
   const answer = await ask(local, "GET", "/api/v0/models");
-  const list = LmStudioModels.safeParse(tryParseJson(answer?.text ?? ""));
+  const list = LmStudioModels.safeParse(new JsonDocument(answer?.text ?? "").value);
   if (answer?.status !== 200 || !list.success) return new Map();
   return new Map(list.data.data.map(({ id, type }) => [id, typedSurfaces(type)]));
 }
@@ -76,7 +76,7 @@ const OllamaModel = z.object({ capabilities: z.array(z.string()) });
 /** Ollama states the capabilities of a model; a probe would load the model. */
 async function ollamaSurfaces(local: LocalServer, id: string): Promise<readonly NodeSurface[] | undefined> {
   const answer = await ask(local, "POST", "/api/show", { model: id });
-  const shown = OllamaModel.safeParse(tryParseJson(answer?.text ?? ""));
+  const shown = OllamaModel.safeParse(new JsonDocument(answer?.text ?? "").value);
   if (answer?.status !== 200 || !shown.success) return undefined;
   const { capabilities } = shown.data;
   if (!capabilities.includes("embedding")) return CHAT;
@@ -89,7 +89,8 @@ const EmbeddingReply = z.object({ data: z.array(z.object({ embedding: z.unknown(
 async function probedSurfaces(local: LocalServer, id: string): Promise<readonly NodeSurface[] | undefined> {
   const embedded = await ask(local, "POST", "embeddings", { model: id, input: "hello" });
   if (embedded === undefined || isTemporary(embedded.status)) return undefined;
-  const isEmbedding = embedded.status === 200 && EmbeddingReply.safeParse(tryParseJson(embedded.text)).success;
+  const isEmbedding =
+    embedded.status === 200 && EmbeddingReply.safeParse(new JsonDocument(embedded.text).value).success;
   if (!isEmbedding) return CHAT;
   const messages = [{ role: "user", content: "hello" }];
   const replied = await ask(local, "POST", "chat/completions", { model: id, messages, max_tokens: 1 });

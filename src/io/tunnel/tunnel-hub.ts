@@ -3,7 +3,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 
 import type { Duplex } from "node:stream";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
 import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeCallRules } from "./node-call.ts";
@@ -235,7 +235,7 @@ class NodeConnection {
   }
 
   #onAnnouncement(status: number, text: string): void {
-    const announcement = status === 200 ? Announcement.safeParse(tryParseJson(text)).data : undefined;
+    const announcement = status === 200 ? Announcement.safeParse(tryParseDocument(text)).data : undefined;
     if (announcement === undefined) {
       this.end(CLOSE_CODES.unreadable, "the announcement of the node is invalid: update the node or the gateway");
       return;

@@ -38,6 +38,8 @@ export type FailureVerdict =
       readonly blame: Blame;
       /** The response was not a valid reply. */
       readonly isMalformed?: true;
+      /** The limit that the response exceeded, for the owner of a node. */
+      readonly rejected?: string;
       /** Nothing was sent: a check right before sending failed, although the plan allowed it. */
       readonly wasNotSent?: true;
       /** The workspace's own key was removed or replaced after planning. */
@@ -77,7 +79,7 @@ const RECONNECT_AFTER_MS = 100;
 const NO_BLAME: Blame = { on: "none" };
 const NO_ENDPOINT_LEFT = "no other endpoint is available";
 
-function failureReport(faultFor: (reason: string) => Fault): FailureReport {
+export function failureReport(faultFor: (reason: string) => Fault): FailureReport {
   return { finalFault: faultFor(NO_ENDPOINT_LEFT), faultFor };
 }
 
@@ -358,11 +360,12 @@ export function attributeToNode(verdict: FailureVerdict, name: string, status: n
   if (verdict.is !== "next") return verdict;
   const { code, messagesType } = verdict.finalFault;
   const isRefused = verdict.blame.on === "operator" && status !== null;
+  const rejected = verdict.rejected === undefined ? "" : ` (${verdict.rejected})`;
   const messageFor = (reason: string) => {
     if (code === "upstream_timeout") return `The node ${name} did not respond in time, and ${reason}. Try again.`;
     return isRefused
       ? `The local server of the node ${name} rejected the request (${status}), and ${reason}. Check its key and its models.`
-      : `The node ${name} returned no usable response, and ${reason}. Try again, or check its local server.`;
+      : `The node ${name} returned no usable response${rejected}, and ${reason}. Try again, or check its local server.`;
   };
   const isGeneric = code === "upstream_timeout" || code === "upstream_error";
   const failed = {

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { isJsonObject, type MemberPatch, tryParseJson } from "../../kit/json.ts";
+import { isJsonObject, type MemberPatch } from "../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../kit/json-document.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
 import { stripUnknownHints } from "../../language/dialects/messages/passthrough/request.ts";
@@ -99,13 +100,13 @@ function outputLimitPatch({ body }: InboundMessages): MemberPatch[] {
 const Count = z.looseObject({ input_tokens: z.int().min(0) });
 const InvokeModelCount = z.looseObject({ inputTokens: z.int().min(0) });
 
-function decodeCount(bytes: Buffer): WholeReply | undefined {
-  const text = bytes.toString("utf8");
-  return Count.safeParse(tryParseJson(text)).success ? replyOf(text) : undefined;
+function decodeCount(source: JsonSource): WholeReply | undefined {
+  const { value, text } = JsonDocument.of(source);
+  return Count.safeParse(value).success ? replyOf(text) : undefined;
 }
 
-function decodeInvokeModelCount(bytes: Buffer): WholeReply | undefined {
-  const count = InvokeModelCount.safeParse(tryParseJson(bytes));
+function decodeInvokeModelCount(source: JsonSource): WholeReply | undefined {
+  const count = InvokeModelCount.safeParse(JsonDocument.of(source).value);
   return count.success ? replyOf(JSON.stringify({ input_tokens: count.data.inputTokens })) : undefined;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../kit/json-document.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { isImplausibleUsage } from "../../language/canon/tokens.ts";
@@ -94,8 +94,8 @@ function wireFormatAdapter(
     path: requestPath(wire, facts),
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
-    decodeResponse(bytes, headers) {
-      const reply = wire.decode(tryParseJson(bytes), facts, headers);
+    decodeResponse(source, headers) {
+      const reply = wire.decode(JsonDocument.of(source).value, facts, headers);
       if (reply === undefined) return { unusable: "not a valid response of its format" };
       const answers = validateReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
@@ -191,8 +191,8 @@ function questionAdapter(
     auth: dialect.auth,
     // Encoded lazily: each request contains the whole state with its images.
     encode: () => encodeLogprobs(ask, question, dialect, modelFacts, facts),
-    decodeResponse(bytes: Buffer, _headers: IncomingHttpHeaders) {
-      const reading = decodeLogprobs(bytes, question, dialect, facts);
+    decodeResponse(source: JsonSource, _headers: IncomingHttpHeaders) {
+      const reading = decodeLogprobs(source, question, dialect, facts);
       if ("unusable" in reading) return unusableQuestion(number, reading.unusable);
       const { answer, usage, upstreamId } = reading;
       const one = [question];

@@ -1,6 +1,7 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
+import { JsonSpan } from "../../kit/json-span.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
@@ -94,6 +95,10 @@ function batchAdapter(
   const wire = UPSTREAM_ADAPTERS.embeddings[support.interface];
   const { upstreamModel } = endpoint;
   const tokensMax = plausibleTokensFor(inputs);
+  const batchOf = (answer: EmbeddingReply, vectors: readonly (RenderedVector | undefined)[]) => {
+    const read = decodeBatch(answer, vectors, inputs, tokensMax, target);
+    return "unusable" in read ? read : onBatch(read);
+  };
   return {
     surface: null,
     path: wire.path(upstreamModel),
@@ -115,10 +120,25 @@ function batchAdapter(
           user: call.user,
         }),
       ),
-    decodeResponse(bytes, headers) {
-      const answer = wire.decode(tryParseJson(bytes), headers);
-      const read = answer === undefined ? undefined : decodeBatch(answer, inputs, tokensMax, target);
-      return read === undefined || "unusable" in read ? read : onBatch(read);
+    form: { bulk: "number-lists" },
+    decodeResponse(source, headers) {
+      const answer = wire.decode(JsonDocument.of(source).value, headers);
+      if (answer === undefined) return undefined;
+      const vectors = answer.vectors.map((vector) => renderVector(vector, vectorFormatFor(target)));
+      return batchOf(answer, vectors);
+    },
+    async decodeInSlices(document, headers, work) {
+      const answer = wire.decode(document.value, headers);
+      if (answer === undefined) return undefined;
+      const vectors: (RenderedVector | undefined)[] = [];
+      for (const vector of answer.vectors) {
+        const numbers = (vector instanceof JsonSpan && vector.numbers) || 1;
+        if (!work.fits(numbers, numbers)) await work.next();
+        work.add(numbers, numbers);
+        vectors.push(renderVector(vector, vectorFormatFor(target)));
+      }
+      work.end();
+      return batchOf(answer, vectors);
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
@@ -130,21 +150,17 @@ function batchAdapter(
 
 /** Requires one vector per input, all of the requested length. */
 function decodeBatch(
-  { vectors: rawVectors, tokens, id }: EmbeddingReply,
+  { tokens, id }: EmbeddingReply,
+  rendered: readonly (RenderedVector | undefined)[],
   inputs: EmbeddingInputs,
   tokensMax: number,
   target: EmbeddingTarget,
 ): EmbeddingBatch | UnusableReply {
   const requested = inputs.texts.length;
-  if (rawVectors.length !== requested)
-    return { unusable: `${pluralize(rawVectors.length, "vector")} for ${pluralize(requested, "input")}` };
-  const writing = vectorFormatFor(target);
-  const vectors: RenderedVector[] = [];
-  for (const one of rawVectors) {
-    const written = renderVector(one, writing);
-    if (written === undefined) return { unusable: "an item is not a vector" };
-    vectors.push(written);
-  }
+  if (rendered.length !== requested)
+    return { unusable: `${pluralize(rendered.length, "vector")} for ${pluralize(requested, "input")}` };
+  const vectors = rendered.filter((vector) => vector !== undefined);
+  if (vectors.length !== requested) return { unusable: "an item is not a vector" };
   const reported = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
   return haveEqualLength(vectors, target.call.dimensions) ? replyOf(vectors, reported, id, target) : UNEQUAL_LENGTHS;
 }

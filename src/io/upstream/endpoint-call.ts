@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Fault } from "../../contract/faults.ts";
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { DOCUMENT_LIMITS, JsonDocument, tryParseDocument } from "../../kit/json-document.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { classifyStatus } from "./classify-failure.ts";
@@ -131,8 +131,12 @@ function readerFor(
   const { status, headers, settle } = context;
   if (status !== 200) {
     const why = (bytes: Buffer) =>
-      classifyStatus(status, headers, adapter.decodeProblem(tryParseJson(bytes), status, headers), endpoint.provider)
-        .why;
+      classifyStatus(
+        status,
+        headers,
+        adapter.decodeProblem(tryParseDocument(bytes), status, headers),
+        endpoint.provider,
+      ).why;
     return collect(context, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
@@ -143,7 +147,7 @@ function readerFor(
   if (adapter.openAudioStream !== undefined)
     return audioReader(adapter.openAudioStream(headers), context, responseMaxBytes, onAudio);
   return collect(context, responseMaxBytes, "refused", (bytes) =>
-    settle(resultOf(adapter.decodeResponse(bytes, headers))),
+    settle(resultOf(adapter.decodeResponse(new JsonDocument(bytes, DOCUMENT_LIMITS), headers))),
   );
 }
 

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { CredentialRefusedError } from "./credential-secrets.ts";
 import { fetchOnce } from "./fetch-once.ts";
@@ -121,7 +121,7 @@ async function fetchToken(
   const why = `the token endpoint responded with ${response.status}`;
   if (REFUSAL_STATUSES.has(response.status)) throw new CredentialRefusedError(why);
   if (response.status !== 200) throw new Error(why);
-  const parsed = TokenResponse.safeParse(tryParseJson(response.bytes));
+  const parsed = TokenResponse.safeParse(tryParseDocument(response.bytes));
   if (!parsed.success) throw new Error("the token endpoint returned no token");
   return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
 }

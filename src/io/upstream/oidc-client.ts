@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { isJsonObject, type JsonObject, tryParseJson } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { tryParseDocument } from "../../kit/json-document.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
@@ -46,7 +47,7 @@ async function fetchJson(
   const response = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
   if (!("status" in response)) throw new Error(`${what} could not be fetched (${response.kind}: ${response.why})`);
   if (response.status !== 200) throw new Error(`${what} was returned with status ${response.status}`);
-  const json = tryParseJson(response.bytes.toString("utf8"));
-  if (!isJsonObject(json)) throw new Error(`${what} is not a JSON object`);
+  const json = tryParseDocument(response.bytes);
+  if (!isJsonObject(json)) throw new Error(`${what} is not a JSON object within the limits`);
   return json;
 }

@@ -39,7 +39,8 @@ export function passthroughChat(
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeResponse: (bytes) => decodePassthroughReply(bytes, head.id, ownModel),
+    form: { bulk: { member: "logprobs" } },
+    decodeResponse: (source) => decodePassthroughReply(source, head.id, ownModel),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel),
     decodeProblem,

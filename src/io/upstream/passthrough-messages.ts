@@ -63,7 +63,7 @@ export function messagesAdapter(
     surface: "messages",
     keepAliveFrame: messagesClient.keepAlive,
     effort: sentEffort(inbound, target),
-    decodeResponse: (bytes) => decodePassthroughReply(bytes, own),
+    decodeResponse: (source) => decodePassthroughReply(source, own),
     ...MESSAGES_ROUTES[route](inbound, target, own),
   };
 }

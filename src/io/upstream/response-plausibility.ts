@@ -1,10 +1,12 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
 import { plausibleTokensMax } from "../../language/canon/tokens.ts";
 import { NO_CEILING, type UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import { measureMessage } from "../../language/dialects/chat/passthrough/measure-message.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
-import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";
+import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** A frame with an implausible value; the message contains no content. */
 export class ImplausibleFrameError extends Error {}
@@ -24,7 +26,7 @@ type BoundedExpectation = ResponseExpectation & { readonly ceiling: UsageCeiling
  * announcement. Both APIs of a node have the shape of chat completions, so one check covers them.
  */
 export function withPlausibilityChecks(adapter: UpstreamAdapter, expectation: ResponseExpectation): UpstreamAdapter {
-  const { subRequests } = adapter;
+  const { subRequests, decodeInSlices } = adapter;
   const bounded = { ...expectation, ceiling: adapter.maxUsage?.() ?? NO_CEILING };
   return {
     ...adapter,
@@ -36,13 +38,30 @@ export function withPlausibilityChecks(adapter: UpstreamAdapter, expectation: Re
             adapters: subRequests.adapters.map((part) => withPlausibilityChecks(part, expectation)),
           },
         }),
-    decodeResponse(bytes, headers) {
-      const body = tryParseJsonObject(bytes);
-      const problem = body === undefined ? undefined : problemInReply(body, bounded);
-      return problem === undefined ? adapter.decodeResponse(bytes, headers) : { unusable: problem };
+    decodeResponse(source, headers) {
+      const document = JsonDocument.of(source);
+      const problem = problemInDocument(document, bounded);
+      return problem === undefined ? adapter.decodeResponse(document, headers) : { unusable: problem };
     },
-    openFrameReader: (frameMaxChars) => new CheckedFrameReader(adapter.openFrameReader(frameMaxChars), bounded),
+    ...(decodeInSlices === undefined
+      ? {}
+      : {
+          async decodeInSlices(document, headers, work) {
+            const problem = problemInDocument(document, bounded);
+            return problem === undefined ? decodeInSlices(document, headers, work) : { unusable: problem };
+          },
+        }),
+    openFrameCheck() {
+      const checked = new FrameCheck(bounded);
+      return (frame) => checked.check(frame);
+    },
   };
+}
+
+/** The document is parsed once, for this check and for the decoder. */
+function problemInDocument(document: JsonDocument, expectation: BoundedExpectation): string | undefined {
+  const { body } = document;
+  return "problem" in body ? undefined : problemInReply(body.value, expectation);
 }
 
 function problemInReply(body: JsonObject, expectation: BoundedExpectation): string | undefined {
@@ -110,34 +129,23 @@ function reasoningTokensOf({ completion_tokens_details: details }: JsonObject): 
 const isCount = (value: unknown): boolean =>
   value == null || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
 
-/** Checks every frame before it is decoded. */
-class CheckedFrameReader implements FrameReader {
-  readonly #frames: FrameReader;
+/** Checks every frame before it is decoded; the decoder reads what is parsed here. */
+class FrameCheck {
   readonly #expectation: BoundedExpectation;
   readonly #choiceIndexes = new Set<unknown>();
   #chars = 0;
   #id: string | undefined;
 
-  constructor(frames: FrameReader, expectation: BoundedExpectation) {
-    this.#frames = frames;
+  constructor(expectation: BoundedExpectation) {
     this.#expectation = expectation;
   }
 
-  push(chunk: Buffer): ReturnType<FrameReader["push"]> {
-    return this.#check(this.#frames.push(chunk));
-  }
-
-  end(): ReturnType<FrameReader["end"]> {
-    return this.#check(this.#frames.end());
-  }
-
-  #check(frames: ReturnType<FrameReader["push"]>): ReturnType<FrameReader["push"]> {
-    for (const { data } of frames) {
-      const chunk = data === END_MARKER ? undefined : tryParseJsonObject(data);
-      const problem = chunk === undefined ? undefined : this.#problemIn(chunk);
-      if (problem !== undefined) throw new ImplausibleFrameError(problem);
-    }
-    return frames;
+  check(frame: StreamFrame): StreamFrame {
+    if (frame.data === END_MARKER) return frame;
+    const document = frame.document ?? new JsonDocument(frame.data);
+    const problem = isJsonObject(document.value) ? this.#problemIn(document.value) : undefined;
+    if (problem !== undefined) throw new ImplausibleFrameError(problem);
+    return { ...frame, document };
   }
 
   #problemIn(chunk: JsonObject): string | undefined {

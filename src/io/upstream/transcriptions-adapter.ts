@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { TranscriptionSupport } from "../../domain/catalogue/transcriptions-support.ts";
-import { tryParseJson } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/tokens.ts";
@@ -58,8 +58,8 @@ export function transcriptionsAdapter(
     effort: undefined,
     maxUsage: () => implausibleUsage(file, String(call.parameters.prompt ?? "")),
     encode: () => body,
-    decodeResponse(bytes) {
-      const transcript = wire.decode(tryParseJson(bytes));
+    decodeResponse(source) {
+      const transcript = wire.decode(JsonDocument.of(source).value);
       return transcript === undefined ? undefined : replyOf(transcript, { call, file, billedBy });
     },
     openFrameReader: (max) => new SseReader(max),

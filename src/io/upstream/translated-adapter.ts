@@ -46,9 +46,10 @@ export function translatedAdapter(
     effort: droppedEffort(requested, call) ?? dialect.effort?.(call, facts),
     omitted: [...omitted, ...omittedFields(inbound, call, dialect, facts)],
     adjusted,
+    form: { numbers: dialect.numbers, bulk: dialect.bulk },
     encode: () => dialect.encodeRequest(named.call, facts),
-    decodeResponse(bytes) {
-      const events = dialect.decodeReply(bytes, context);
+    decodeResponse(source) {
+      const events = dialect.decodeReply(source, context);
       // A reply in which the model reports its own failure is unusable.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
       return translatedReply(named.restoreNames(events), client, head, call);

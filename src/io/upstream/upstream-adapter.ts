@@ -2,13 +2,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
+import type { JsonDocument, JsonSource } from "../../kit/json-document.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { AudioStream, ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
+import type { DocumentForm } from "./large-response.ts";
 import type { AuthStyle } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
@@ -81,7 +84,15 @@ export type UpstreamAdapter = {
   /** The highest plausible usage for this request; absent if unknown, or checked by the adapter itself. */
   maxUsage?(): UsageCeiling;
   encode(): UpstreamBody;
-  decodeResponse(bytes: Buffer, headers: IncomingHttpHeaders): WholeReply | UnusableReply | undefined;
+  decodeResponse(source: JsonSource, headers: IncomingHttpHeaders): WholeReply | UnusableReply | undefined;
+  /** How the objects of a long response are built; absent: all of them, as by `JSON.parse`. */
+  readonly form?: DocumentForm;
+  /** For a long response, in slices of event-loop turns; absent: `decodeResponse`. */
+  decodeInSlices?(
+    document: JsonDocument,
+    headers: IncomingHttpHeaders,
+    work: SlicedWork,
+  ): Promise<WholeReply | UnusableReply | undefined>;
   /** Several requests to the same endpoint that form one reply; their `encode` and `decodeResponse` are used then. */
   readonly subRequests?: {
     readonly adapters: readonly UpstreamAdapter[];
@@ -92,6 +103,8 @@ export type UpstreamAdapter = {
   /** The fault for an error by which the model declines to answer; undefined for any other error. */
   refusalFault?(problem: UpstreamProblem): Fault | undefined;
   openFrameReader(frameMaxChars: number): FrameReader;
+  /** Checks each frame of a stream before it is read; throws at an implausible one. */
+  openFrameCheck?(): (frame: StreamFrame) => StreamFrame;
   openReplyStream(): ReplyStream;
   /** `status` is null for an error inside a successful response. */
   decodeProblem(

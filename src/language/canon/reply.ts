@@ -1,6 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { Fault } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { JsonDocument } from "../../kit/json-document.ts";
 import type { UpstreamProblem } from "./upstream-problem.ts";
 import type { Usage } from "./usage.ts";
 
@@ -55,7 +56,7 @@ export type StreamPiece =
 
 /** Decodes an upstream stream for the client and the meter at once. */
 export type ReplyStream = StreamedReply & {
-  read(frame: { readonly event: string | null; readonly data: string }): StreamPiece;
+  read(frame: { readonly event: string | null; readonly data: string; readonly document?: JsonDocument }): StreamPiece;
   /** The model reported a finish reason: the stream is complete even if the server omits its end marker. */
   readonly isFinished: boolean;
   /** At the end: why the stream is no reply although it is complete; contains no content. */

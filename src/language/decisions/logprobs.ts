@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../kit/json-document.ts";
 import type { Call } from "../canon/call.ts";
 import type { Part } from "../canon/parts.ts";
 import type { UnusableReply } from "../canon/reply.ts";
@@ -130,17 +131,18 @@ export type LogprobsReply = {
 };
 
 export function decodeLogprobs(
-  bytes: Buffer,
+  source: JsonSource,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   { form }: LogprobsOptions,
 ): LogprobsReply | UnusableReply {
-  const events = dialect.decodeReply(bytes);
+  const document = JsonDocument.of(source);
+  const events = dialect.decodeReply(document);
   if (events === undefined || events.some(({ is }) => is === "problem"))
     return { unusable: "not a valid response of its dialect" };
   const metadata = { usage: usageOfEvents(events), upstreamId: upstreamIdOfEvents(events) };
   if (isRefusalReply(events)) return { answer: { type: "refusal" }, ...metadata };
-  const body: unknown = JSON.parse(bytes.toString("utf8"));
+  const body = document.value;
   const alternatives = form === "chat" ? chatAlternatives(body) : geminiAlternatives(body);
   const distribution = labelDistributionOf(alternatives, labelsFor(question));
   if (typeof distribution === "string") return { unusable: distribution };

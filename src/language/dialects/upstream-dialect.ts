@@ -1,3 +1,5 @@
+import type { JsonDocument, JsonSource } from "../../kit/json-document.ts";
+import type { BulkValues } from "../../kit/json-structure.ts";
 import type { Call, Effort } from "../canon/call.ts";
 import type { Parameter } from "../canon/parameters.ts";
 import type { ReasoningDetail } from "../canon/parts.ts";
@@ -13,7 +15,12 @@ export type FieldSupport = "yes" | "400" | "no-op" | "svc";
 export type FieldTable = Readonly<Record<Parameter, FieldSupport>>;
 
 /** One frame of an upstream stream: an SSE event or a binary event-stream message. */
-export type StreamFrame = { readonly event: string | null; readonly data: string };
+export type StreamFrame = {
+  readonly event: string | null;
+  readonly data: string;
+  /** Of a frame that was parsed before it is read. */
+  readonly document?: JsonDocument;
+};
 
 /** Catalogue facts about the model at this endpoint, so that no code names a model. */
 export type ModelFacts = {
@@ -91,8 +98,12 @@ export type UpstreamDialect = {
   conflictsWithEffort?(call: Call, facts: ModelFacts): boolean;
   /** JSON body. Throws a Fault with the field's name if the dialect cannot express the call. */
   encodeRequest(call: Call, facts: ModelFacts): string;
-  /** Undefined if the bytes are not a reply of this dialect. */
-  decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined;
+  /** Members of replies that may be long and are not read. */
+  readonly bulk?: BulkValues;
+  /** Numbers of replies keep their digits. */
+  readonly numbers?: "lossless";
+  /** Undefined if the document is not a reply of this dialect. */
+  decodeReply(source: JsonSource, context?: ReplyContext): readonly ReplyEvent[] | undefined;
   openReader(context?: ReplyContext): ReplyEventReader;
   decodeProblem(
     body: unknown,

@@ -1,7 +1,10 @@
+import { JsonSpan } from "../../kit/json-span.ts";
 import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 
 const FLOAT_BYTES = 4;
+/** No model returns longer vectors. */
+const DIMENSIONS_MAX = 65_536;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** How vectors are rendered for the caller; `unit` normalises them to length item. */
@@ -14,12 +17,21 @@ export type RenderedVector = { readonly json: string; readonly dimensions: numbe
  * base64 floats.
  */
 export function renderVector(source: unknown, { encoding, scale }: VectorFormat): RenderedVector | undefined {
+  if (source instanceof JsonSpan) return renderSpan(source, { encoding, scale });
   const numbers = typeof source === "string" ? fromBase64(source) : finiteNumbers(source);
   if (numbers === undefined) return undefined;
   const scaled = scale === "unit" ? normalize(numbers) : numbers;
   // Decimal text is passed on as is: it is shorter than the float's expansion and loses no digit.
   const json = encoding === "float" ? `[${scaled.join(",")}]` : `"${toBase64(scaled)}"`;
   return { json, dimensions: numbers.length };
+}
+
+/** A vector of a long response: numbers that are passed on as they are stay text. */
+function renderSpan({ text, numbers }: JsonSpan, format: VectorFormat): RenderedVector | undefined {
+  if (numbers === undefined || numbers > DIMENSIONS_MAX) return undefined;
+  if (format.encoding === "float" && format.scale === "as_given") return { json: text, dimensions: numbers };
+  const values: unknown = JSON.parse(text);
+  return renderVector(values, format);
 }
 
 type VectorValues = readonly number[] | Float32Array;

@@ -1,5 +1,6 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
-import { type JsonObject, tryParseJson } from "../../kit/json.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { frameValue } from "../../kit/json-document.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../canon/tokens.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
@@ -63,11 +64,12 @@ export class TranscriptStream implements ReplyStream {
     return !this.isFinished && this.#seconds !== secondsWithoutReport(this.#audio, { endSeconds: 0, tokens: 0 });
   }
 
-  read({ data }: { readonly data: string }): StreamPiece {
+  read(frame: Pick<Parameters<ReplyStream["read"]>[0], "data" | "document">): StreamPiece {
+    const { data } = frame;
     if (data === DONE_MARKER) return this.isFinished ? { is: "end", text: "" } : { is: "malformed" };
     // Events after the final one carry nothing.
     if (this.isFinished) return { is: "usage" };
-    const event = this.#wireFormat.decodeEvent(tryParseJson(data));
+    const event = this.#wireFormat.decodeEvent(frameValue(frame));
     switch (event.is) {
       case "text":
         this.#weight += weightOf(event.text);

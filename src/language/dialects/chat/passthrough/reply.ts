@@ -3,9 +3,10 @@ import {
   type JsonObject,
   type MemberPatch,
   type ParsedBody,
-  parseJsonObject,
   patchMembers,
 } from "../../../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
+import { stringifyWithSpans } from "../../../../kit/json-span.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
@@ -18,8 +19,8 @@ import { type MaybeReply, withOmissions } from "./omitted-content.ts";
  * Patches the id, the usage and non-conforming choices of a provider's reply, and with `ownModel` its model; undefined if
  * the bytes are not a reply of this dialect.
  */
-export function decodePassthroughReply(bytes: Buffer, ownId: string, ownModel?: string): MaybeReply | undefined {
-  const body = parseJsonObject(bytes);
+export function decodePassthroughReply(source: JsonSource, ownId: string, ownModel?: string): MaybeReply | undefined {
+  const { body } = JsonDocument.of(source);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
   if (!Array.isArray(choices) || choices.length === 0) return undefined;
@@ -82,7 +83,7 @@ class PassthroughChatReply implements WholeReply {
     const usage = encodePassthroughUsage(this.#body.value["usage"], billed, cost);
     return patchMembers(this.#body, [
       ...this.#head,
-      ...(this.#normalized === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#normalized) }]),
+      ...(this.#normalized === undefined ? [] : [{ key: "choices", json: stringifyWithSpans(this.#normalized) }]),
       { key: "usage", json: JSON.stringify(usage) },
     ]);
   }

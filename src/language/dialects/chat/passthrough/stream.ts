@@ -1,5 +1,7 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
+import { frameObject } from "../../../../kit/json-document.ts";
+import { stringifyWithSpans } from "../../../../kit/json-span.ts";
 import { listOmitted } from "../../../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
@@ -78,7 +80,7 @@ export class PassthroughChatStream implements ReplyStream {
   }
 
   #parse(frame: StreamFrame): StreamPiece {
-    const chunk = tryParseJsonObject(frame.data);
+    const chunk = frameObject(frame);
     if (chunk === undefined) return { is: "malformed" };
     const problem = problemInChunk(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
@@ -91,7 +93,7 @@ export class PassthroughChatStream implements ReplyStream {
     const normalized = this.#normalizer.normalize(choices);
     if (normalized === undefined) return this.#readChunk(chunk, choices, frame);
     this.#omissions = omittedContent(choices, "delta", this.#omissions);
-    const data = patchMember(frame.data, "choices", JSON.stringify(normalized));
+    const data = patchMember(frame.data, "choices", stringifyWithSpans(normalized));
     // The event name prevents a normalized frame from becoming the template.
     return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "normalized", data });
   }

@@ -1,12 +1,13 @@
-import { isJsonObject, parseJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject } from "../../../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { problemInChunk } from "./errors.ts";
 import { ChatReader } from "./stream.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const parsed = parseJsonObject(bytes);
+export function decodeReply(source: JsonSource, context?: ReplyContext): readonly ReplyEvent[] | undefined {
+  const parsed = JsonDocument.of(source).body;
   if ("problem" in parsed) return undefined;
   const body = parsed.value;
   const { choices } = body;

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { frameObject } from "../../../../kit/json-document.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
@@ -45,7 +46,7 @@ export class ChatReader implements ReplyEventReader {
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
     if (frame.data === END_MARKER) return this.end();
-    const chunk = tryParseJsonObject(frame.data);
+    const chunk = frameObject(frame);
     return chunk === undefined ? undefined : this.readChunk(chunk, frame.event);
   }
 

@@ -27,6 +27,7 @@ export const converseUpstream: UpstreamDialect = {
   outputTokensMax,
   conflictsWithEffort,
   encodeRequest: encodeRequest,
+  numbers: "lossless",
   decodeReply,
   openReader: (context) => new ConverseReader(context),
   decodeProblem,

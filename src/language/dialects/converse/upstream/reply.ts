@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../../kit/json.ts";
-import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
@@ -7,8 +7,9 @@ import { REPLY } from "./members.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const body = parse(bytes);
+export function decodeReply(source: JsonSource, context?: ReplyContext): readonly ReplyEvent[] | undefined {
+  // Lossless parsing keeps the numbers in arguments as the model wrote them.
+  const body = JsonDocument.of(source).lossless('"toolUse"');
   const parsed = WireReply.safeParse(body);
   if (!parsed.success) return undefined;
   const { output, stopReason, usage } = parsed.data;
@@ -20,16 +21,6 @@ export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly Rep
   events.push(...assembler.stop(stopReason), ...assembler.omissions.events(), ...assembler.end(usage));
   // Malformed model output is not a reply: another endpoint may succeed.
   return events.some(({ is }) => is === "problem") ? undefined : events;
-}
-
-/** Lossless parsing keeps the numbers in arguments as the model wrote them. */
-function parse(bytes: Buffer): unknown {
-  const text = bytes.toString("utf8");
-  try {
-    return text.includes('"toolUse"') ? parseLosslessJson(text) : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): ReplyEvent[] {

@@ -1,4 +1,4 @@
-import { tryParseJson } from "../../../../kit/json.ts";
+import { frameValue } from "../../../../kit/json-document.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { BlockDelta, BlockStart, BlockStop, MessageStop, Metadata } from "../wire.ts";
@@ -15,11 +15,12 @@ export class ConverseReader implements ReplyEventReader {
     this.#assembler = new ReplyAssembler(context);
   }
 
-  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
+  read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
+    const { event, data } = frame;
     if (event === null || event === DAMAGED_FRAME) return undefined;
     if (event.startsWith(EXCEPTION_PREFIX))
       return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) }];
-    const payload = tryParseJson(data);
+    const payload = frameValue(frame);
     if (payload === undefined) return undefined;
     const rule = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
     if (rule === undefined) this.#assembler.omissions.add(event);

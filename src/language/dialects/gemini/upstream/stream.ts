@@ -1,4 +1,5 @@
-import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
+import { isJsonObject } from "../../../../kit/json.ts";
+import { frameValue } from "../../../../kit/json-document.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
@@ -46,7 +47,7 @@ export class GeminiReader implements ReplyEventReader {
   }
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
-    const value = tryParseJson(frame.data);
+    const value = frameValue(frame);
     return this.readValue(Array.isArray(value) ? value[0] : value);
   }
 

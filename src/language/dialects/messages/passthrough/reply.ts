@@ -1,4 +1,5 @@
-import { isJsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
+import { isJsonObject, type ParsedBody, patchMembers } from "../../../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
 import type { WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import { extraUsesInBlocks, extraUsesInMessage, isServerToolRun, promptCountInMessage } from "../../extras.ts";
@@ -9,8 +10,8 @@ import { WireMessage } from "../wire.ts";
 export type OwnMembers = { readonly id: string; readonly model: string | undefined };
 
 /** Patches id and model of a provider's reply and keeps all other bytes. */
-export function decodePassthroughReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
-  const body = parseJsonObject(bytes);
+export function decodePassthroughReply(source: JsonSource, own: OwnMembers): WholeReply | undefined {
+  const { body } = JsonDocument.of(source);
   if ("problem" in body) return undefined;
   const message = WireMessage.safeParse(body.value);
   if (!message.success) return undefined;

@@ -1,11 +1,6 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
-import {
-  isJsonObject,
-  type JsonObject,
-  parseJsonText,
-  patchMembers,
-  tryParseJsonObject,
-} from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../../kit/json.ts";
+import { frameBody, frameObject } from "../../../../kit/json-document.ts";
 import type { BillableExtraName } from "../../../canon/extras.ts";
 import type { ReplyStream, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
@@ -80,7 +75,7 @@ export class PassthroughMessagesStream implements ReplyStream {
   }
 
   read(frame: StreamFrame): StreamPiece {
-    const body = tryParseJsonObject(frame.data);
+    const body = frameObject(frame);
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
     if (body === undefined)
@@ -115,7 +110,7 @@ export class PassthroughMessagesStream implements ReplyStream {
 
   #begin(frame: StreamFrame, message: unknown): StreamPiece {
     const start = WireStart.safeParse(message);
-    const data = withOwnMembersInStart(frame.data, this.#ownMembers);
+    const data = withOwnMembersInStart(frame, this.#ownMembers);
     if (!start.success || data === undefined) return { is: "malformed" };
     this.#upstreamId = start.data.id || null;
     this.#count(start.data.usage);
@@ -182,8 +177,9 @@ function encodeFrame({ event, data }: StreamFrame, type: unknown): string {
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
 }
 
-function withOwnMembersInStart(data: string, own: OwnMembers): string | undefined {
-  const event = parseJsonText(data);
+function withOwnMembersInStart(frame: StreamFrame, own: OwnMembers): string | undefined {
+  const { data } = frame;
+  const event = frameBody(frame);
   const span = "problem" in event ? undefined : event.members.get("message");
   if (span === undefined) return undefined;
   const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));

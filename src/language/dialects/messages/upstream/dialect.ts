@@ -26,6 +26,7 @@ export const messagesUpstream: UpstreamDialect = {
   outputTokensMax,
   conflictsWithEffort,
   encodeRequest: encodeRequest,
+  numbers: "lossless",
   decodeReply,
   openReader: (context) => new MessageReader(context),
   decodeProblem,

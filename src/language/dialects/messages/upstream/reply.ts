@@ -1,12 +1,13 @@
-import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { WireMessage } from "../wire.ts";
 import { MessageReader } from "./stream.ts";
 
 /** Decoded like a stream whose blocks open complete. */
-export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const body = parsed(bytes);
+export function decodeReply(source: JsonSource, context?: ReplyContext): readonly ReplyEvent[] | undefined {
+  // Lossless parsing keeps the numbers in arguments as the model wrote them.
+  const body = JsonDocument.of(source).lossless('"tool_use"');
   const message = WireMessage.safeParse(body);
   if (!message.success) return undefined;
   const reader = new MessageReader(context);
@@ -18,14 +19,4 @@ export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly Rep
     events.push(...opened, ...reader.close(index));
   }
   return [...events, ...reader.readUsage(usage), ...reader.stop(rest), ...reader.omitted(body), ...reader.end()];
-}
-
-/** Lossless parsing keeps the numbers in arguments as the model wrote them. */
-function parsed(bytes: Buffer): unknown {
-  const text = bytes.toString("utf8");
-  try {
-    return text.includes('"tool_use"') ? parseLosslessJson(text) : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

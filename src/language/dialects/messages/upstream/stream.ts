@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { frameObject } from "../../../../kit/json-document.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -42,10 +43,10 @@ export class MessageReader implements ReplyEventReader {
     this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
-  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
-    const body = tryParseJsonObject(data);
+  read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
+    const body = frameObject(frame);
     if (body === undefined) return undefined;
-    const type = body["type"] ?? event;
+    const type = body["type"] ?? frame.event;
     if (typeof type === "string" && type !== "error")
       this.#omissions.check(body["type"] === undefined ? { ...body, type } : body, EVENT);
     const events = this.#readEvent(type, body);

@@ -3,10 +3,10 @@ import {
   type JsonObject,
   type MemberPatch,
   type ParsedBody,
-  parseJsonObject,
   parseJsonText,
   patchMembers,
 } from "../../../../kit/json.ts";
+import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
@@ -18,8 +18,8 @@ import { decodeUsage } from "../upstream/usage.ts";
 import { providerPrefix } from "./request.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodePassthroughReply(bytes: Buffer, ownership: ResponseOwnership): WholeReply | undefined {
-  const body = parseJsonObject(bytes);
+export function decodePassthroughReply(source: JsonSource, ownership: ResponseOwnership): WholeReply | undefined {
+  const { body } = JsonDocument.of(source);
   if ("problem" in body || !isCompleteResponse(body.value)) return undefined;
   const { id, usage } = body.value;
   const output = Array.isArray(body.value["output"]) ? body.value["output"] : [];

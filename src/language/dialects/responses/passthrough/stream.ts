@@ -6,8 +6,9 @@ import {
   type ParsedBody,
   parseJsonText,
   patchMembers,
-  tryParseJsonObject,
+  scanMembers,
 } from "../../../../kit/json.ts";
+import { frameBody, frameObject } from "../../../../kit/json-document.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
@@ -84,10 +85,10 @@ export class PassthroughResponsesStream implements ReplyStream {
     // In JSON a line break occurs only between tokens, so a space can replace it.
     const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
     if (frame.event !== null && DELTA.test(frame.event)) {
-      const piece = this.#readDelta(frame.event, data);
+      const piece = this.#readDelta(frame.event, frame, data);
       if (piece !== undefined) return piece;
     }
-    const body = parseJsonText(data);
+    const body = data === frame.data ? frameBody(frame) : parseJsonText(data);
     if ("problem" in body) return { is: "malformed" };
     const { type, error } = body.value;
     const name = typeof type === "string" ? type : frame.event;
@@ -98,8 +99,8 @@ export class PassthroughResponsesStream implements ReplyStream {
   }
 
   /** Undefined: use the general path. */
-  #readDelta(name: string, data: string): StreamPiece | undefined {
-    const event = tryParseJsonObject(data);
+  #readDelta(name: string, frame: StreamFrame, data: string): StreamPiece | undefined {
+    const event = frameObject(frame);
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
     this.#sequence = sequence;
@@ -145,8 +146,10 @@ export class PassthroughResponsesStream implements ReplyStream {
 
   #responseIn(body: ParsedBody): ParsedBody | undefined {
     const text = memberText(body, "response");
-    const response = text === undefined ? undefined : parseJsonText(text);
-    if (response === undefined || "problem" in response) return undefined;
+    const scanned = text === undefined ? undefined : scanMembers(text);
+    const value = body.value["response"];
+    if (scanned === undefined || !isJsonObject(value)) return undefined;
+    const response = { ...scanned, value };
     if (this.#upstreamId === null && typeof response.value["id"] === "string") this.#upstreamId = response.value["id"];
     return response;
   }

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { frameObject } from "../../../../kit/json-document.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -42,10 +43,10 @@ export class ResponseReader implements ReplyEventReader {
     this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
-  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
-    const body = tryParseJsonObject(data);
+  read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
+    const body = frameObject(frame);
     if (body === undefined) return undefined;
-    const { type = event } = body;
+    const { type = frame.event } = body;
     if (!UNCHECKED_EVENTS.has(type)) this.#omissions.check(body["type"] === type ? body : { ...body, type }, EVENT);
     const events = this.#readEvent(type, body);
     return events === undefined ? undefined : [...this.#omissions.events(), ...events];

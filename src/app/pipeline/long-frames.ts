@@ -1,0 +1,90 @@
+import { type DocumentForm, type ResponseRejection, readDocumentInSlices } from "../../io/upstream/large-response.ts";
+import { LARGE_RESPONSE_BYTES, type ResponseGuard } from "../../io/upstream/response-guard.ts";
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
+import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
+
+export const isShortFrame = ({ data }: StreamFrame) => data.length <= LARGE_RESPONSE_BYTES;
+
+type LongFramesDeps = {
+  readonly guard: ResponseGuard;
+  readonly workspaceId: string;
+  readonly form: DocumentForm;
+  readonly read: (frame: StreamFrame) => void;
+  /** All frames were read: the upstream may send more. */
+  readonly onDrained: () => void;
+  readonly onRejected: (rejection: ResponseRejection) => void;
+  readonly onError: (error: unknown) => void;
+};
+
+/** Frames of a stream with long events: these are built in slices of event-loop turns, and all are read in order. */
+export class LongFrames {
+  readonly #deps: LongFramesDeps;
+  readonly #work: SlicedWork;
+  readonly #waiting: StreamFrame[] = [];
+  #reading: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(deps: LongFramesDeps) {
+    this.#deps = deps;
+    this.#work = deps.guard.turns.begin();
+  }
+
+  /** The upstream pauses until the frames are read. */
+  push(frames: readonly StreamFrame[]): "more" | "pause" {
+    if (frames.length === 0 && this.#reading === undefined) return "more";
+    this.#waiting.push(...frames);
+    this.#reading ??= this.#readAll();
+    return "pause";
+  }
+
+  whenRead(then: () => void): void {
+    if (this.#reading === undefined) then();
+    else this.#reading.then(then, this.#deps.onError);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#waiting.length = 0;
+  }
+
+  async #readAll(): Promise<void> {
+    try {
+      // Not before `push` has returned: the upstream is paused first, then resumed.
+      await this.#work.next();
+      for (let frame = this.#waiting.shift(); frame !== undefined; frame = this.#waiting.shift()) {
+        const ready = isShortFrame(frame) ? await this.#takeTurn(frame) : await this.#build(frame);
+        if (ready === undefined || this.#isStopped) return;
+        this.#deps.read(ready);
+      }
+    } catch (error) {
+      this.#deps.onError(error);
+    } finally {
+      this.#work.end();
+      this.#reading = undefined;
+    }
+    if (!this.#isStopped) this.#deps.onDrained();
+  }
+
+  async #takeTurn(frame: StreamFrame): Promise<StreamFrame> {
+    const { length } = frame.data;
+    if (!this.#work.fits(length, length / 2)) await this.#work.next();
+    this.#work.add(length, length / 2);
+    return frame;
+  }
+
+  async #build(frame: StreamFrame): Promise<StreamFrame | undefined> {
+    const { guard, workspaceId, form, onRejected } = this.#deps;
+    this.#work.end();
+    const lease = guard.memory.open(workspaceId);
+    try {
+      // In JSON a line break occurs only between tokens, so a space can replace it.
+      const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
+      const document = await readDocumentInSlices(data, { guard, lease, form });
+      if (!("is" in document)) return { event: frame.event, data, document };
+      if (!this.#isStopped) onRejected(document);
+      return undefined;
+    } finally {
+      lease.release();
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { LargeResponse } from "../../io/upstream/large-response.ts";
+import { classifyRejection } from "../../io/upstream/rejected-response.ts";
+import type { JsonDocument } from "../../kit/json-document.ts";
+import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
+import type { BufferedReading } from "./error-response.ts";
+
+/** A response that is too long to be read in one event-loop turn. */
+export type LongResponse = {
+  push(chunk: Buffer): "more" | "pause";
+  finish(): void;
+  stop(): void;
+};
+
+/** `outcomeOf` judges the decoded reply. */
+export function openLongResponse(
+  reading: BufferedReading,
+  outcomeOf: (document: JsonDocument, reply: WholeReply | UnusableReply | undefined) => AttemptOutcome,
+): LongResponse {
+  const { gateway, call, adapter, provider, resolve, failed, workspaceId, hold, headers } = reading;
+  const guard = gateway.responses;
+  const lease = guard.memory.open(workspaceId);
+  hold(lease);
+  const response = new LargeResponse({
+    guard,
+    lease,
+    form: adapter.form ?? {},
+    onRejected(rejection) {
+      resolve({ is: "failed", verdict: classifyRejection(rejection, provider), upstreamStatus: 200 });
+      call.abort();
+    },
+    onDrained: () => call.resume(),
+  });
+  const decode = async () => {
+    const document = await response.finish();
+    if (document === undefined) return;
+    const work = guard.turns.begin();
+    const reply =
+      adapter.decodeInSlices === undefined
+        ? adapter.decodeResponse(document, headers)
+        : await adapter.decodeInSlices(document, headers, work);
+    const outcome = outcomeOf(document, reply);
+    if (outcome.is === "failed") response.stop();
+    resolve(outcome);
+  };
+  return {
+    push: (chunk) => response.push(chunk),
+    finish() {
+      decode().catch((error: unknown) => {
+        response.stop();
+        failed({ kind: "broken", sent: true, why: error instanceof Error ? error.name : "unknown fault" }, 200);
+      });
+    },
+    stop: () => response.stop(),
+  };
+}

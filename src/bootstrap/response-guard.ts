@@ -1,0 +1,23 @@
+import { getHeapStatistics } from "node:v8";
+import { ResponseGuard } from "../io/upstream/response-guard.ts";
+import { JSON_DEPTH_MAX } from "../kit/json.ts";
+import type { Config } from "../settings/config.ts";
+
+/** Long responses may use this share of the heap. */
+const HEAP_SHARE = 1 / 4;
+const WORKSPACE_SHARE = 1 / 2;
+
+export function responseGuard(config: Config): ResponseGuard {
+  const totalBytes =
+    config.GATEWAY_ANSWERS_MEMORY_BYTES ?? Math.floor(getHeapStatistics().heap_size_limit * HEAP_SHARE);
+  const workspaceBytes = config.GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES ?? Math.floor(totalBytes * WORKSPACE_SHARE);
+  return new ResponseGuard({
+    json: {
+      depthMax: JSON_DEPTH_MAX,
+      membersMax: config.GATEWAY_ANSWER_MAX_MEMBERS,
+      stringCharsMax: config.GATEWAY_ANSWER_MAX_STRING,
+    },
+    turn: { chars: config.GATEWAY_ANSWER_SLICE_BYTES, values: config.GATEWAY_ANSWER_SLICE_MEMBERS },
+    memory: { totalBytes, workspaceBytes },
+  });
+}

@@ -1,0 +1,209 @@
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
+import { isJsonObject, MemberIndex, type MemberSpan } from "../../kit/json.ts";
+import { BuiltJsonDocument, type JsonDocument } from "../../kit/json-document.ts";
+import { buildJsonInSlices } from "../../kit/json-sliced-build.ts";
+import { type BulkValues, JsonStructureScanner } from "../../kit/json-structure.ts";
+import { parseLosslessJson } from "../../kit/lossless-json.ts";
+import type { ResponseGuard } from "./response-guard.ts";
+import type { MemoryLease } from "./response-memory.ts";
+
+/** Why a response was rejected before it was decoded. */
+export type ResponseRejection = { readonly is: "shape" | "memory"; readonly why: string };
+
+/** How the objects of a response are built. */
+export type DocumentForm = {
+  readonly bulk?: BulkValues | undefined;
+  /** Numbers keep their digits. */
+  readonly numbers?: "lossless" | undefined;
+};
+
+/** Bytes that are decoded and scanned at once. */
+const PIECE_BYTES = 16 * 1024;
+/** Bytes that may wait for their turn before the upstream is paused. */
+const WAITING_BYTES_MAX = 512 * 1024;
+/** Estimate of the memory of one member that is built. */
+const MEMBER_BYTES = 100;
+
+type LargeResponseDeps = {
+  readonly guard: ResponseGuard;
+  readonly lease: MemoryLease;
+  readonly form: DocumentForm;
+  /** Called at most once, as soon as a limit is exceeded. */
+  readonly onRejected: (rejection: ResponseRejection) => void;
+  /** Called after `push` returned `pause`. */
+  readonly onDrained: () => void;
+};
+
+/**
+ * A long response while it arrives: decoded and scanned piece by piece within the shared event-loop turns, and rejected at
+ * the first limit that it exceeds, before any object is built.
+ */
+export class LargeResponse {
+  readonly #deps: LargeResponseDeps;
+  readonly #work: SlicedWork;
+  readonly #scanner: JsonStructureScanner;
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #pieces: string[] = [];
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #isPaused = false;
+  #isStopped = false;
+  #membersHeld = 0;
+  #scanning: Promise<void> | undefined;
+
+  constructor(deps: LargeResponseDeps) {
+    this.#deps = deps;
+    this.#work = deps.guard.turns.begin();
+    this.#scanner = new JsonStructureScanner(deps.guard.json, deps.form.bulk);
+  }
+
+  push(chunk: Buffer): "more" | "pause" {
+    if (this.#isStopped) return "more";
+    const full = this.#deps.lease.grow(chunk.length);
+    if (full !== undefined) {
+      this.#reject({ is: "memory", why: full });
+      return "more";
+    }
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    this.#scanning ??= this.#scanWaiting();
+    if (this.#waitingBytes < WAITING_BYTES_MAX) return "more";
+    this.#isPaused = true;
+    return "pause";
+  }
+
+  /** The response ended early, or is not needed any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#waiting.length = 0;
+    this.#pieces.length = 0;
+    this.#deps.lease.release();
+  }
+
+  /** Builds the whole document; undefined if it was rejected or stopped. Ends at the start of an event-loop turn. */
+  async finish(): Promise<JsonDocument | undefined> {
+    await this.#scanning;
+    if (this.#isStopped) return undefined;
+    const problem = this.#endOfText() ?? this.#scanner.finish();
+    if (problem !== undefined) {
+      this.#reject({ is: "shape", why: problem });
+      return undefined;
+    }
+    const text = this.#pieces.splice(0).join("");
+    const document = await buildDocument(text, this.#scanner, this.#work, this.#deps.form);
+    await this.#work.next();
+    this.#work.end();
+    return this.#isStopped ? undefined : document;
+  }
+
+  #endOfText(): string | undefined {
+    try {
+      const rest = this.#decoder.decode();
+      this.#pieces.push(rest);
+      return this.#scanner.scan(rest);
+    } catch {
+      return NOT_UTF8;
+    }
+  }
+
+  async #scanWaiting(): Promise<void> {
+    for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
+      for (let at = 0; at < chunk.length && !this.#isStopped; at += PIECE_BYTES) {
+        const piece = chunk.subarray(at, at + PIECE_BYTES);
+        if (!this.#work.fits(piece.length, piece.length)) await this.#work.next();
+        if (!this.#isStopped) this.#scanPiece(piece);
+      }
+      this.#waitingBytes -= chunk.length;
+      if (this.#isPaused && this.#waitingBytes < WAITING_BYTES_MAX && !this.#isStopped) {
+        this.#isPaused = false;
+        this.#deps.onDrained();
+      }
+    }
+    this.#work.end();
+    this.#scanning = undefined;
+  }
+
+  #scanPiece(piece: Buffer): void {
+    const scanner = this.#scanner;
+    const before = scanner.values;
+    let problem: string | undefined;
+    try {
+      const decoded = this.#decoder.decode(piece, { stream: true });
+      // Some servers send spaces until the response is ready: a whole piece of them becomes one.
+      const text = scanner.isInString || !isBlank(decoded) ? decoded : " ";
+      this.#pieces.push(text);
+      problem = scanner.scan(text);
+    } catch {
+      problem = NOT_UTF8;
+    }
+    this.#work.add(piece.length, scanner.values - before);
+    if (problem !== undefined) {
+      this.#reject({ is: "shape", why: problem });
+      return;
+    }
+    const full = this.#deps.lease.grow((scanner.members - this.#membersHeld) * MEMBER_BYTES);
+    this.#membersHeld = scanner.members;
+    if (full !== undefined) this.#reject({ is: "memory", why: full });
+  }
+
+  #reject(rejection: ResponseRejection): void {
+    if (this.#isStopped) return;
+    this.stop();
+    this.#deps.onRejected(rejection);
+  }
+}
+
+/** The document of a long text that is already whole, such as one stream event. */
+export async function readDocumentInSlices(
+  text: string,
+  { guard, lease, form }: Pick<LargeResponseDeps, "guard" | "lease" | "form">,
+): Promise<JsonDocument | ResponseRejection> {
+  const work = guard.turns.begin();
+  const scanner = new JsonStructureScanner(guard.json, form.bulk);
+  let membersHeld = 0;
+  let full = lease.grow(text.length);
+  for (let at = 0; at < text.length && full === undefined; at += PIECE_BYTES) {
+    const piece = text.slice(at, at + PIECE_BYTES);
+    if (!work.fits(piece.length, piece.length)) await work.next();
+    const before = scanner.values;
+    const problem = scanner.scan(piece);
+    work.add(piece.length, scanner.values - before);
+    if (problem !== undefined) return { is: "shape", why: problem };
+    full = lease.grow((scanner.members - membersHeld) * MEMBER_BYTES);
+    membersHeld = scanner.members;
+  }
+  if (full !== undefined) return { is: "memory", why: full };
+  const problem = scanner.finish();
+  if (problem !== undefined) return { is: "shape", why: problem };
+  const document = await buildDocument(text, scanner, work, form);
+  await work.next();
+  work.end();
+  return document;
+}
+
+function buildDocument(
+  text: string,
+  scanner: JsonStructureScanner,
+  work: SlicedWork,
+  { numbers }: DocumentForm,
+): Promise<BuiltJsonDocument> {
+  const spans: MemberSpan[] = [];
+  const parse = numbers === "lossless" ? parseLosslessJson : undefined;
+  return buildJsonInSlices(text, scanner, work, { parse, spans }).then(
+    (value) => documentOf(text, value, spans),
+    (error: unknown) => new BuiltJsonDocument(text, { value: undefined, body: { problem: messageOf(error) } }),
+  );
+}
+
+const isBlank = (text: string) => text.trimStart() === "";
+const NOT_UTF8 = "not valid UTF-8";
+
+function documentOf(text: string, value: unknown, spans: readonly MemberSpan[]): BuiltJsonDocument {
+  if (!isJsonObject(value)) return new BuiltJsonDocument(text, { value, body: { problem: "it is not an object" } });
+  if (Object.keys(value).length !== spans.length)
+    return new BuiltJsonDocument(text, { value, body: { problem: "a top-level key occurs twice" } });
+  const body = { value, text, members: new MemberIndex(spans), end: text.lastIndexOf("}") };
+  return new BuiltJsonDocument(text, { value, body });
+}
+
+const messageOf = (error: unknown) => (error instanceof SyntaxError ? "it is not valid JSON" : String(error));

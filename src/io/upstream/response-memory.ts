@@ -1,0 +1,49 @@
+/** Bytes that responses in flight may hold. */
+export type ResponseMemoryLimits = { readonly totalBytes: number; readonly workspaceBytes: number };
+
+/** What one response in flight holds; it may grow until it is released. */
+export type MemoryLease = {
+  /** Returns why there is no room for that many bytes more. */
+  grow(bytes: number): string | undefined;
+  release(): void;
+};
+
+/** Accounts for the memory of long responses in flight, so that no workspace takes that of the others. */
+export class ResponseMemory {
+  readonly #limits: ResponseMemoryLimits;
+  readonly #workspaces = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: ResponseMemoryLimits) {
+    this.#limits = limits;
+  }
+
+  get usedBytes(): number {
+    return this.#total;
+  }
+
+  open(workspaceId: string): MemoryLease {
+    let held = 0;
+    return {
+      grow: (bytes) => {
+        const { totalBytes, workspaceBytes } = this.#limits;
+        const used = this.#workspaces.get(workspaceId) ?? 0;
+        if (used + bytes > workspaceBytes)
+          return `responses of this workspace already use ${used} of ${workspaceBytes} bytes of memory (GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES)`;
+        if (this.#total + bytes > totalBytes)
+          return `responses in flight already use ${this.#total} of ${totalBytes} bytes of memory (GATEWAY_ANSWERS_MEMORY_BYTES)`;
+        held += bytes;
+        this.#total += bytes;
+        this.#workspaces.set(workspaceId, used + bytes);
+        return undefined;
+      },
+      release: () => {
+        this.#total -= held;
+        const left = (this.#workspaces.get(workspaceId) ?? 0) - held;
+        held = 0;
+        if (left > 0) this.#workspaces.set(workspaceId, left);
+        else this.#workspaces.delete(workspaceId);
+      },
+    };
+  }
+}
