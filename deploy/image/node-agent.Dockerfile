@@ -16,7 +16,7 @@ COPY package.json package-lock.json .npmrc tsconfig.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY scripts scripts
 COPY src src
-RUN node_modules/.bin/node scripts/bundle.mjs /agent
+RUN node_modules/node-linux-*/bin/node scripts/bundle.mjs /agent
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Inference Gateway node agent" \
