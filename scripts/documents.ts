@@ -281,13 +281,16 @@ const CELLS: readonly (readonly [FieldSupport, string])[] = [
 /** Parameters that are lost when an endpoint is called through its other dialect. */
 const lostInResponses = PARAMETERS.filter((row) => CHAT_FIELDS[row] === "yes" && RESPONSES_FIELDS[row] === "400");
 
+/** Surfaces whose bodies are relayed to endpoints of the same format. */
+const OWN_FORMATS: ReadonlySet<string> = new Set(["chat", "messages", "responses"]);
+
 function noOpTable([surface, fields]: readonly [string, readonly NoOpField[]]): string {
   const rows = fields.map(({ path, values, formats, why }) => [
     `\`${path}\`${values === undefined ? "" : `: ${values.map((value) => `\`${JSON.stringify(value)}\``).join(", ")}`}`,
-    formats?.join(", ") ?? "all but the caller's own",
+    formats?.join(", ") ?? (OWN_FORMATS.has(surface) ? "all but the caller's own" : "all"),
     why,
   ]);
-  return `### ${surface}\n\n${table(["field", "formats", "why"], rows)}`;
+  return `### ${surface}\n\n${rows.length === 0 ? "None." : table(["field", "formats", "why"], rows)}`;
 }
 
 function parametersPage(): string {

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
-import { fieldCases } from "../support/field-cases.ts";
+import { casesOf } from "../support/field-cases.ts";
 import { TEXT_COLUMNS } from "../support/field-columns.ts";
 import { type FieldColumn, fieldMatrix, silentFields } from "../support/field-outcomes.ts";
 
@@ -60,10 +59,7 @@ function complete(body: JsonObject, { model }: FieldColumn, path: string): JsonO
   return { ...body, model, messages, ...tools, ...(path.startsWith("stream_options") ? { stream: true } : {}) };
 }
 
-const schema: JsonObject = JSON.parse(
-  JSON.stringify(z.toJSONSchema(ChatRequest, { io: "input", unrepresentable: "any" })),
-);
-const CASES = fieldCases(schema, schema, (path) => SAMPLES[path]).filter(({ path }) => path !== "model");
+const CASES = casesOf(ChatRequest, (path) => SAMPLES[path]).filter(({ path }) => path !== "model");
 const { invoke: _, ...COLUMNS_OF_CHAT } = TEXT_COLUMNS;
 const COLUMNS = Object.values(COLUMNS_OF_CHAT);
 const SURFACE = { name: "chat", ownFormat: "chat", url: "/v1/chat/completions", complete } as const;

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
 import { MessagesRequest } from "../../src/contract/schemas/messages.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
-import { fieldCases } from "../support/field-cases.ts";
+import { casesOf } from "../support/field-cases.ts";
 import { TEXT_COLUMNS } from "../support/field-columns.ts";
 import { type FieldColumn, fieldMatrix, figuresOf, silentFields } from "../support/field-outcomes.ts";
 
@@ -83,10 +82,7 @@ function assistantBlocks(blocks: readonly JsonObject[], path: string): readonly 
   return isReasoning ? [...signed, { type: "text", text: "So." }] : signed;
 }
 
-const schema: JsonObject = JSON.parse(
-  JSON.stringify(z.toJSONSchema(MessagesRequest, { io: "input", unrepresentable: "any" })),
-);
-const CASES = fieldCases(schema, schema, (path) => SAMPLES.find(([pattern]) => pattern.test(path))?.[1]).filter(
+const CASES = casesOf(MessagesRequest, (path) => SAMPLES.find(([pattern]) => pattern.test(path))?.[1]).filter(
   ({ path }) => path !== "model",
 );
 const { chat, strictChat, messages, gemini, nova, responses, invoke } = TEXT_COLUMNS;

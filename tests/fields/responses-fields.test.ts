@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
 import { ResponsesRequest } from "../../src/contract/schemas/responses.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
-import { fieldCases } from "../support/field-cases.ts";
+import { casesOf } from "../support/field-cases.ts";
 import { TEXT_COLUMNS } from "../support/field-columns.ts";
 import { type FieldColumn, fieldMatrix, figuresOf, silentFields } from "../support/field-outcomes.ts";
 
@@ -80,10 +79,7 @@ function withParameters(tools: unknown): unknown {
   });
 }
 
-const schema: JsonObject = JSON.parse(
-  JSON.stringify(z.toJSONSchema(ResponsesRequest, { io: "input", unrepresentable: "any" })),
-);
-const CASES = fieldCases(schema, schema, (path) => SAMPLES.find(([pattern]) => pattern.test(path))?.[1]).filter(
+const CASES = casesOf(ResponsesRequest, (path) => SAMPLES.find(([pattern]) => pattern.test(path))?.[1]).filter(
   ({ path }) => path !== "model",
 );
 const { invoke: _, ...COLUMNS_OF_RESPONSES } = TEXT_COLUMNS;

@@ -11,6 +11,8 @@ import { type ReplySource, startUpstream, type Upstream } from "./upstream.ts";
 export type Host = {
   readonly facts: EmbeddingsEntry;
   readonly price: number;
+  /** The model that it serves; by default one that all serve. */
+  readonly model?: string;
   readonly upstreamModel?: string;
   readonly contextTokens?: number;
   /** Its compute country; France by default. */
@@ -21,7 +23,7 @@ export type EmbeddingScene = {
   readonly gateway: TestGateway;
   readonly tenant: Tenant;
   at(slug: string): Upstream;
-  /** POST /v1/embeddings for `lab/vectors`. */
+  /** POST /v1/embeddings, by default for `lab/vectors`. */
   embed(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Called>;
   /** The log row of a response. */
   rowOf(called: Called): Promise<Json>;
@@ -76,25 +78,26 @@ async function writeCatalogue(
   for (const name of ["currencies.json", "capabilities.json"])
     await copyFile(path.join(PROJECT_ROOT, "catalogue", name), path.join(folder, name));
   const write = (name: string, value: unknown) => writeFile(path.join(folder, name), JSON.stringify(value));
-  const model = {
-    id: MODEL,
+  const ids = new Set(Object.values(hosts).map(({ model = MODEL }) => model));
+  const models = [...ids].map((id) => ({
+    id,
     name: "Vectors",
     surfaces: ["embeddings"],
     modalities_in: ["text"],
     modalities_out: ["embedding"],
     capabilities: ["embeddings"],
     embedding_dimensions: dimensions,
-  };
+  }));
   await write("creators/lab.json", {
     slug: "lab",
     name: "The Lab",
-    families: [{ slug: "vectors", name: "Vectors", models: [model] }],
+    families: [{ slug: "vectors", name: "Vectors", models }],
   });
   for (const [slug, host] of Object.entries(hosts)) await write(`providers/${slug}.json`, providerOf(slug, host));
 }
 
 function providerOf(slug: string, host: Host): Json {
-  const { facts, price, upstreamModel = "vectors-1", contextTokens, country = "FR" } = host;
+  const { facts, price, model = MODEL, upstreamModel = "vectors-1", contextTokens, country = "FR" } = host;
   return {
     slug,
     name: slug,
@@ -127,7 +130,7 @@ function providerOf(slug: string, host: Host): Json {
     ],
     endpoints: [
       {
-        model: MODEL,
+        model,
         region: "fr",
         upstream_model: upstreamModel,
         surfaces: ["embeddings"],

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 
 /** A request with one field, and the same request without it, or with another value where the field is required. */
@@ -20,9 +21,13 @@ const ABSENT = Symbol("absent");
 /** A member that no schema names. */
 const UNKNOWN = "x_unknown";
 const REFS_MAX = 1;
+/** A member of an object whose names callers choose. */
+const NAME = "marked";
+/** Schemas of such members that have fields of their own. */
+const NESTING = ["$ref", "anyOf", "oneOf", "properties"];
 
 /** Every field of a JSON schema at every depth, in each variant of its surroundings. */
-export function fieldCases(root: JsonObject, schema: JsonObject, samples: Samples): FieldCase[] {
+function fieldCases(root: JsonObject, schema: JsonObject, samples: Samples): FieldCase[] {
   const walk = new SchemaWalk(root, samples);
   const cases = walk.variations(schema, "", []).flatMap(({ path, value, other }) => {
     const name = path.replace(/^\./, "");
@@ -32,6 +37,14 @@ export function fieldCases(root: JsonObject, schema: JsonObject, samples: Sample
   });
   const unique = new Map(cases.map((one) => [JSON.stringify([one.path, one.sent]), one]));
   return [...unique.values()];
+}
+
+/** The same for the schema that validates requests. */
+export function casesOf(request: z.ZodType, samples: Samples): FieldCase[] {
+  const schema: JsonObject = JSON.parse(
+    JSON.stringify(z.toJSONSchema(request, { io: "input", unrepresentable: "any" })),
+  );
+  return fieldCases(schema, schema, samples);
 }
 
 class SchemaWalk {
@@ -56,6 +69,13 @@ class SchemaWalk {
     if (options.length > 0) return options.flatMap((option) => this.variations(option, path, refs));
     const whole = this.#merged(schema);
     if (isJsonObject(whole["properties"])) return this.#objectVariations(whole, path, refs);
+    const { additionalProperties: named } = whole;
+    if (isJsonObject(named) && NESTING.some((keyword) => named[keyword] !== undefined))
+      return this.#objectVariations(
+        { properties: { [NAME]: named }, required: [NAME], additionalProperties: false },
+        path,
+        refs,
+      );
     if (whole["items"] !== undefined && whole["items"] !== true) return this.#listVariations(whole, path, refs);
     return pairs(leafValues(whole)).map((pair) => ({ path, ...pair }));
   }
@@ -111,6 +131,9 @@ class SchemaWalk {
     if (option !== undefined) return this.#minimal(option, path, refs);
     const whole = this.#merged(schema);
     if (isJsonObject(whole["properties"])) return this.#minimalObject(whole, path, refs);
+    const { additionalProperties: named } = whole;
+    if (isJsonObject(named) && NESTING.some((keyword) => named[keyword] !== undefined))
+      return { [NAME]: this.#minimal(named, `${path}.${NAME}`, refs) };
     if (whole["type"] === "array" || whole["items"] !== undefined)
       return whole["items"] === undefined ? [] : [this.#minimal(whole["items"], `${path}[]`, refs)];
     return leafValues(whole)[0];

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { NO_OP_FIELDS, type NoOpField, type WireFormatName } from "../../src/language/dialects/no-op-fields.ts";
 import type { FieldCase } from "./field-cases.ts";
-import type { Json } from "./gateway.ts";
+import type { Called, Json } from "./gateway.ts";
 import { openScene, type Provider, type Scene } from "./scene.ts";
 import type { Script } from "./upstream.ts";
 
@@ -39,13 +39,23 @@ export type FieldSurface = {
 
 type Surface = FieldSurface & { readonly scene: Scene; readonly key: string };
 
-type Exchange = {
+/** One adapter of a surface, to which bodies are sent. */
+export type FieldTarget = {
+  readonly surface: keyof typeof NO_OP_FIELDS;
+  readonly adapter: string;
+  readonly format: WireFormatName;
+  readonly ownFormat?: WireFormatName | undefined;
+  /** The request around the fields under test. */
+  complete(body: JsonObject, path: string): JsonObject;
+  exchange(body: JsonObject): Promise<Exchange>;
+};
+
+export type Exchange = {
   readonly status: number;
   readonly param: string | undefined;
   readonly omitted: readonly string[];
-  /** Everything that the provider received. */
-  readonly received: string;
-  readonly text: string;
+  /** Everything that the provider received, and what the caller got where that is the same for equal requests. */
+  readonly effect: string;
 };
 
 /** The results of all cases at all columns; each column has a gateway with its provider alone. */
@@ -62,7 +72,7 @@ export async function fieldMatrix(
       scene
         .at(column.provider)
         .always((received) => (isStreamed(received) ? (column.streamed ?? column.whole) : column.whole));
-      results.push(...(await fieldResults({ ...surface, scene, key }, column, cases)));
+      results.push(...(await fieldResults(targetOf({ ...surface, scene, key }, column), cases)));
     } finally {
       await scene.close();
     }
@@ -74,16 +84,25 @@ function isStreamed({ path, json }: { readonly path: string; readonly json: unkn
   return /stream/i.test(path) || (isJsonObject(json) && json["stream"] === true);
 }
 
-/** Sends each case with and without its field to one endpoint and compares what the provider received. */
-async function fieldResults(
-  surface: Surface,
-  column: FieldColumn,
-  cases: readonly FieldCase[],
-): Promise<FieldResult[]> {
+function targetOf(surface: Surface, column: FieldColumn): FieldTarget {
+  const { adapter, format } = column;
+  return {
+    surface: surface.name,
+    adapter,
+    format,
+    ownFormat: surface.ownFormat,
+    complete: (body, path) => surface.complete(body, column, path),
+    exchange: (body) => exchange(surface, column, JSON.stringify(body)),
+  };
+}
+
+/** Sends each case with and without its field to one adapter and compares the effects. */
+export async function fieldResults(target: FieldTarget, cases: readonly FieldCase[]): Promise<FieldResult[]> {
   const known = new Map<string, Exchange>();
-  const ask = async (body: JsonObject, path: string): Promise<Exchange> => {
-    const text = JSON.stringify(surface.complete(body, column, path));
-    const found = known.get(text) ?? (await exchange(surface, column, text));
+  const ask = async (fields: JsonObject, path: string): Promise<Exchange> => {
+    const body = target.complete(fields, path);
+    const text = JSON.stringify(body);
+    const found = known.get(text) ?? (await target.exchange(body));
     known.set(text, found);
     return found;
   };
@@ -91,27 +110,27 @@ async function fieldResults(
   for (const { path, sent, without } of cases) {
     const withField = await ask(sent, path);
     const plain = await ask(without, path);
-    const outcome = outcomeOf(path, withField, plain) ?? (isNoOp(surface, path, column, sent) ? "no-op" : "silent");
-    const detail = outcome === "silent" ? `${JSON.stringify(sent)} → ${withField.status}` : "";
-    results.push({ path, adapter: column.adapter, outcome, detail });
+    const outcome = outcomeOf(path, withField, plain) ?? (isNoOp(target, path, sent) ? "no-op" : "silent");
+    const detail = outcome === "silent" ? `${JSON.stringify(sent)} → ${withField.status} ${withField.param ?? ""}` : "";
+    results.push({ path, adapter: target.adapter, outcome, detail });
   }
   return results;
 }
 
 function outcomeOf(path: string, sent: Exchange, plain: Exchange): Outcome | undefined {
   // A stream that the script does not have was still requested.
-  if (sent.status >= 500) return sent.received === plain.received ? undefined : "carried";
+  if (sent.status >= 500) return sent.effect === plain.effect ? undefined : "carried";
   if (sent.status !== 200) return isRejected(path, sent, plain) ? "rejected" : undefined;
   if (sent.omitted.some((one) => one === path || path.startsWith(`${one}.`) || path.startsWith(`${one}[`)))
     return "omitted";
-  if (plain.status === 200 && sent.received !== plain.received) return "carried";
+  if (plain.status === 200 && sent.effect !== plain.effect) return "carried";
   // The request is valid only with this field.
   return plain.status === 200 ? undefined : "carried";
 }
 
 /** By the documented table. */
-function isNoOp({ name, ownFormat }: FieldSurface, path: string, { format }: FieldColumn, sent: JsonObject): boolean {
-  const rows: readonly NoOpField[] = NO_OP_FIELDS[name];
+function isNoOp({ surface, format, ownFormat }: FieldTarget, path: string, sent: JsonObject): boolean {
+  const rows: readonly NoOpField[] = NO_OP_FIELDS[surface];
   return rows.some(
     (row) =>
       (path === row.path || path.startsWith(`${row.path}.`)) &&
@@ -148,18 +167,20 @@ function isAbout(param: string | undefined, path: string): boolean {
 async function exchange(surface: Surface, column: FieldColumn, body: string): Promise<Exchange> {
   const upstream = surface.scene.at(column.provider);
   const before = upstream.requests.length;
-  const { status, headers, body: answer, text } = await surface.scene.gateway.call(surface.key, surface.url, { body });
+  const called = await surface.scene.gateway.call(surface.key, surface.url, { body });
   const received = upstream.requests
     .slice(before)
     .map(({ path, json, headers: sent }) => [path, json, sent["anthropic-beta"] ?? null]);
-  const error: Json = typeof answer === "object" ? answer?.error : undefined;
-  return {
-    status,
-    param: error?.param,
-    omitted: (headers.get("x-svc-omitted") ?? "").split(",").filter((one) => one !== ""),
-    received: JSON.stringify(received),
-    text,
-  };
+  return exchangeOf(called, JSON.stringify(received));
+}
+
+export function exchangeOf(
+  { status, headers, body }: Pick<Called, "status" | "headers" | "body">,
+  effect: string,
+): Exchange {
+  const error: Json = typeof body === "object" ? body?.error : undefined;
+  const omitted = (headers.get("x-svc-omitted") ?? "").split(",").filter((one) => one !== "");
+  return { status, param: error?.param, omitted, effect };
 }
 
 export function figuresOf(results: readonly FieldResult[]): string {

@@ -1,5 +1,9 @@
 /** The wire formats of providers, as documents name them. */
-export type WireFormatName = "chat" | "messages" | "gemini" | "converse" | "responses";
+export type WireFormatName =
+  | ("chat" | "messages" | "gemini" | "converse" | "responses")
+  // The interfaces of the catalogue for the other surfaces.
+  | ("openai" | "mistral" | "vertex" | "cohere" | "bedrock_cohere" | "bedrock_titan" | "bedrock_nova")
+  | ("system_one" | "sglang" | "logprobs");
 
 /** A field, or some of its values, that is accepted and reaches no provider. */
 export type NoOpField = {
@@ -97,5 +101,32 @@ export const NO_OP_FIELDS = {
     { path: "include", values: [["file_search_call.results"]], why: "For tools that only this format has." },
     { path: "truncation", values: ["disabled"], why: DEFAULT },
     { path: "service_tier", values: ["auto", "default"], why: DEFAULT },
+  ],
+  embeddings: [
+    { path: "provider", why: OWN },
+    { path: "encoding_format", values: ["float"], why: DEFAULT },
+    {
+      path: "user",
+      formats: ["mistral", "gemini", "vertex", "cohere", "bedrock_cohere", "bedrock_titan", "bedrock_nova"],
+      why: LABEL,
+    },
+  ],
+  transcriptions: [
+    { path: "provider", why: OWN },
+    { path: "response_format", values: ["json"], why: DEFAULT },
+    { path: "timestamp_granularities", values: [["segment"]], why: DEFAULT },
+    { path: "stream", values: [false], why: DEFAULT },
+  ],
+  speech: [
+    { path: "response_format", values: ["mp3"], why: DEFAULT },
+    { path: "stream_format", values: ["audio"], why: DEFAULT },
+  ],
+  decisions: [],
+  "decisions in OpenAI's shape": [
+    { path: "input[].type", values: ["message"], why: DEFAULT },
+    { path: "input[].id", why: "Echoes a reply." },
+    { path: "input[].status", why: "Echoes a reply." },
+    { path: "input[].content[].detail", values: ["auto"], why: DEFAULT },
+    { path: "input[].output[].detail", values: ["auto"], why: DEFAULT },
   ],
 } as const satisfies Readonly<Record<string, readonly NoOpField[]>>;
