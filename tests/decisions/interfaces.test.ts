@@ -26,6 +26,37 @@ const ask = (provider: Decider, more: Record<string, unknown> = {}) =>
   scene.decide(tenant.key, decisionBody({ model: `lab/${provider}`, ...more }));
 const sentTo = (provider: Decider, last = 1): Json[] => scene.at(provider).requests.slice(-last);
 
+describe("members of a reply that callers do not receive", () => {
+  const only = { questions: { lit: QUESTIONS.lit } };
+  test.each([
+    [
+      "alpha",
+      { answers: { lit: { type: "noul", noul: 0.9, note: "why" } }, usage: { input_tokens: 9, output_tokens: 1 } },
+    ],
+    [
+      "beta",
+      {
+        answers: [{ type: "predicate", name: "lit", probability: 0.9, note: "why" }],
+        usage: { input_tokens: 9, output_tokens: 1 },
+      },
+    ],
+    [
+      "gamma",
+      {
+        answers: { lit: { type: "yes_no", probabilities: { yes: 0.9, no: 0.1 }, label_mass: 1, note: "why" } },
+        usage: { prompt_tokens: 9 },
+      },
+    ],
+  ] as const)("PARAM-07 HDR-20 DEC-07 over %s they are named, without names of questions", async (provider, reply) => {
+    scene.at(provider).next({ json: { ...reply, model: "up", id: "r", warnings: ["long"] } });
+    const { status, headers, text } = await ask(provider, only);
+    expect([status, text]).toEqual([200, text]);
+    expect(headers.get("x-svc-omitted")?.split(",").toSorted()).toEqual(["answers[].note", "warnings"]);
+    expect((await scene.row(headers.get("x-svc-request-id") ?? "")).omitted).toHaveLength(2);
+    expect((await ask(provider, only)).headers.has("x-svc-omitted")).toBe(false);
+  });
+});
+
 describe("the same questions in every interface", () => {
   test.each(["alpha", "beta", "gamma", "delta", "epsilon", "kappa"] as const)(
     "DEC-07 over %s the caller's shape stays the same",

@@ -147,3 +147,68 @@ interface CompatibleUsage {
   search_context_size?: string;
 }
 `;
+
+/** Replies with vectors: what servers of OpenAI's format add, and the other formats. */
+export const EMBEDDING_TYPES = `
+interface CompatibleEmbeddings {
+  id?: string;
+  object: 'list';
+  created?: number;
+  model?: string;
+  data: { object: 'embedding'; index: 0; embedding: number[]; text?: string }[];
+  usage: { prompt_tokens: number; total_tokens: number; completion_tokens?: number; prompt_audio_seconds?: number; request_count?: number; prompt_tokens_details?: { cached_tokens: number; audio_tokens: number } };
+  warnings?: string[];
+}
+interface GeminiEmbeddings {
+  embeddings: { values: number[]; shape?: number[] }[];
+  usageMetadata?: { promptTokenCount: number; promptTokenDetails?: { modality: 'TEXT'; tokenCount: number }[] };
+}
+interface VertexPredictions {
+  predictions: { embeddings: { values: number[]; statistics?: { truncated?: boolean; token_count: number } } }[];
+  metadata?: { billableCharacterCount: number };
+  deployedModelId?: string;
+  model?: string;
+  modelDisplayName?: string;
+  modelVersionId?: string;
+}
+interface CohereEmbeddings {
+  id: string;
+  embeddings: { float: number[][] };
+  texts?: string[];
+  images?: { width: number; height: number; format: string; bit_depth: number }[];
+  response_type?: 'embeddings_by_type';
+  meta?: { api_version?: { version: string; is_experimental: boolean }; billed_units?: { input_tokens?: number; image_tokens?: number; search_units?: number }; tokens?: { input_tokens: number; output_tokens: number }; cached_tokens?: number; warnings?: string[] };
+}
+interface TitanEmbedding {
+  embedding: number[];
+  embeddingsByType?: { float?: number[]; binary?: number[] };
+  inputTextTokenCount: number;
+  message?: string;
+}
+interface NovaEmbeddings { embeddings: { embeddingType: 'TEXT'; embedding: number[]; truncatedCharLength?: number }[] }
+`;
+
+/** Transcripts of Mistral, and what servers of OpenAI's format add. */
+export const TRANSCRIPT_TYPES = `
+interface CompatibleTranscript {
+  text: string;
+  x_groq?: { id: string };
+  languages?: string[];
+  logprobs?: { token: string; logprob: number; bytes?: number[] }[];
+  translation?: string;
+  usage?: { type: 'duration'; seconds: number; audio_seconds?: number };
+}
+interface MistralTranscript {
+  id?: string;
+  object?: string;
+  created?: number;
+  model: string;
+  text: string;
+  language: string;
+  segments: { type: 'transcription_segment'; text: string; start: number; end: number; speaker_id?: string; score?: number }[];
+  finish_reason?: string;
+  usage: { prompt_audio_seconds?: number; prompt_tokens?: number; completion_tokens?: number; total_tokens?: number; request_count?: number; num_cached_tokens?: number; prompt_tokens_details?: { cached_tokens: number } };
+}
+type CompatibleTranscriptEvent = { type: 'transcript.text.delta'; delta: string; logprobs?: { token: string }[] } | { type: 'transcript.text.segment'; id: string; text: string; start: number; end: number; speaker: string } | { type: 'transcript.speaker.changed'; speaker: string };
+type MistralTranscriptEvent = { type: 'transcription.language'; audio_language: string } | { type: 'transcription.text.delta'; text: string; confidence?: number } | { type: 'transcription.segment'; text: string; start: number; end: number; speaker_id?: string; score?: number } | { type: 'transcription.speakers'; names: string[] };
+`;

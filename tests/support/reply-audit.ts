@@ -35,6 +35,7 @@ function walk({ rule, value, reported }: Walk, steps: readonly string[]): Locate
     return { rule: undefined, path: reported === "" ? name : `${reported}.${name}` };
   }
   if (step === undefined) return { rule, path: reported };
+  if ("each" in rule) return walk({ rule: rule.each, value: object[step], reported: `${reported}[]` }, rest);
   const inner = reported === "" ? step : `${reported}.${step}`;
   const known = Object.hasOwn(rule.members, step) ? rule.members[step] : undefined;
   return walk({ rule: known, value: object[step], reported: inner }, rest);

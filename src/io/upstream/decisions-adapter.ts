@@ -99,8 +99,9 @@ function wireFormatAdapter(
       if (reply === undefined) return { unusable: "not a valid response of its format" };
       const answers = validateReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
-      const { usage, upstreamId } = reply;
-      return replyOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
+      const { usage: reported, upstreamId, omitted } = reply;
+      const usage = reported && { ...NO_AUDIO, ...reported };
+      return replyOf({ ask, target, answers, usage, upstreamId, omitted, requests: 1 });
     },
     decodeProblem: decodeDecisionProblem,
     refusalFault: (problem) => (isRefusal(problem) ? refusalFaultFor(ask.questions, target) : undefined),
@@ -115,12 +116,14 @@ type DecisionResult = {
   readonly answers: DecisionAnswers;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
+  readonly omitted?: readonly string[] | undefined;
   /** The number of requests that the usage covers. */
   readonly requests: number;
 };
 
 /** Decisions are never billed by an estimate: a reply without usage, or with implausible usage, is unusable. */
-function replyOf({ ask, target, answers, usage, upstreamId, requests }: DecisionResult): WholeReply | UnusableReply {
+function replyOf(result: DecisionResult): WholeReply | UnusableReply {
+  const { ask, target, answers, usage, upstreamId, omitted, requests } = result;
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider reported no usage" };
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
@@ -135,6 +138,7 @@ function replyOf({ ask, target, answers, usage, upstreamId, requests }: Decision
   return {
     usage,
     upstreamId,
+    omitted,
     outputWeight: 0,
     promptCount: requests,
     promptReads,

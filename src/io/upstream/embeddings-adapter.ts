@@ -7,6 +7,7 @@ import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { NO_CEILING, PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS } from "../../language/canon/usage-ceiling.ts";
+import { omittedMembers } from "../../language/dialects/reply-members.ts";
 import {
   type BatchLimits,
   type EmbeddingCall,
@@ -32,6 +33,15 @@ export type EmbeddingTarget = {
 
 /** The reply of one batch keeps its vectors until all batches are complete. */
 type EmbeddingBatch = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly tokens: ReportedTokens };
+
+/** What a reply has beside its vectors. */
+type ReplyFacts = {
+  readonly tokens: ReportedTokens;
+  readonly upstreamId: string | null;
+  readonly omitted: readonly string[] | undefined;
+};
+
+type DecodedBatch = EmbeddingReply & Pick<ReplyFacts, "omitted">;
 
 type ReportedTokens = number | "impossible" | undefined;
 
@@ -95,7 +105,7 @@ function batchAdapter(
   const wire = UPSTREAM_ADAPTERS.embeddings[support.interface];
   const { upstreamModel } = endpoint;
   const tokensMax = plausibleTokensFor(inputs);
-  const batchOf = (answer: EmbeddingReply, vectors: readonly (RenderedVector | undefined)[]) => {
+  const batchOf = (answer: DecodedBatch, vectors: readonly (RenderedVector | undefined)[]) => {
     const read = decodeBatch(answer, vectors, inputs, tokensMax, target);
     return "unusable" in read ? read : onBatch(read);
   };
@@ -122,13 +132,14 @@ function batchAdapter(
       ),
     form: { bulk: "number-lists" },
     decodeResponse(source, headers) {
-      const answer = wire.decode(JsonDocument.of(source).value, headers);
+      const { value } = JsonDocument.of(source);
+      const answer = wire.decode(value, headers);
       if (answer === undefined) return undefined;
       const vectors = answer.vectors.map((vector) => renderVector(vector, vectorFormatFor(target)));
-      return batchOf(answer, vectors);
+      return batchOf({ ...answer, omitted: omittedMembers(value, wire.reply) }, vectors);
     },
-    async decodeInSlices(document, headers, work) {
-      const answer = wire.decode(document.value, headers);
+    async decodeInSlices({ value }, headers, work) {
+      const answer = wire.decode(value, headers);
       if (answer === undefined) return undefined;
       const vectors: (RenderedVector | undefined)[] = [];
       for (const vector of answer.vectors) {
@@ -138,7 +149,7 @@ function batchAdapter(
         vectors.push(renderVector(vector, vectorFormatFor(target)));
       }
       work.end();
-      return batchOf(answer, vectors);
+      return batchOf({ ...answer, omitted: omittedMembers(value, wire.reply) }, vectors);
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
@@ -150,7 +161,7 @@ function batchAdapter(
 
 /** Requires one vector per input, all of the requested length. */
 function decodeBatch(
-  { tokens, id }: EmbeddingReply,
+  { tokens, id, omitted }: DecodedBatch,
   rendered: readonly (RenderedVector | undefined)[],
   inputs: EmbeddingInputs,
   tokensMax: number,
@@ -162,7 +173,8 @@ function decodeBatch(
   const vectors = rendered.filter((vector) => vector !== undefined);
   if (vectors.length !== requested) return { unusable: "an item is not a vector" };
   const reported = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
-  return haveEqualLength(vectors, target.call.dimensions) ? replyOf(vectors, reported, id, target) : UNEQUAL_LENGTHS;
+  if (!haveEqualLength(vectors, target.call.dimensions)) return UNEQUAL_LENGTHS;
+  return replyOf(vectors, { tokens: reported, upstreamId: id, omitted }, target);
 }
 
 /** No tokenizer yields more tokens than bytes, except for a few per input. */
@@ -189,8 +201,7 @@ function haveEqualLength(vectors: readonly RenderedVector[], requested: number |
 
 function replyOf(
   vectors: readonly RenderedVector[],
-  tokens: ReportedTokens,
-  upstreamId: string | null,
+  { tokens, upstreamId, omitted }: ReplyFacts,
   { endpoint }: EmbeddingTarget,
 ): EmbeddingBatch {
   return {
@@ -201,6 +212,7 @@ function replyOf(
     isUsageRejected: tokens === "impossible" ? true : undefined,
     outputWeight: 0,
     promptCount: vectors.length,
+    omitted,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
     render: (counted, shown) =>
       renderEmbeddings(
@@ -217,7 +229,13 @@ function joinBatches(batches: readonly EmbeddingBatch[], target: EmbeddingTarget
   const vectors = batches.flatMap((batch) => batch.vectors);
   if (!haveEqualLength(vectors, target.call.dimensions)) return UNEQUAL_LENGTHS;
   const tokens = batches.map((batch) => batch.tokens).reduce(addTokens, 0);
-  return replyOf(vectors, tokens, batches[0]?.upstreamId ?? null, target);
+  const omitted = [...new Set(batches.flatMap((batch) => batch.omitted ?? []))];
+  const facts = {
+    tokens,
+    upstreamId: batches[0]?.upstreamId ?? null,
+    omitted: omitted.length === 0 ? undefined : omitted,
+  };
+  return replyOf(vectors, facts, target);
 }
 
 function addTokens(one: ReportedTokens, other: ReportedTokens): ReportedTokens {

@@ -5,6 +5,7 @@ import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/tokens.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { omittedMembers } from "../../language/dialects/reply-members.ts";
 import { needsSegments, needsWords, type TranscriptionCall } from "../../language/transcriptions/call.ts";
 import { billableSeconds, implausibleUsage, type MeasuredAudio } from "../../language/transcriptions/duration.ts";
 import { renderTranscript, renderUsage, transcriptContentType } from "../../language/transcriptions/render.ts";
@@ -59,8 +60,11 @@ export function transcriptionsAdapter(
     maxUsage: () => implausibleUsage(file, String(call.parameters.prompt ?? "")),
     encode: () => body,
     decodeResponse(source) {
-      const transcript = wire.decode(JsonDocument.of(source).value);
-      return transcript === undefined ? undefined : replyOf(transcript, { call, file, billedBy });
+      const body = JsonDocument.of(source).value;
+      const transcript = wire.decode(body);
+      if (transcript === undefined) return undefined;
+      const reply = replyOf(transcript, { call, file, billedBy });
+      return "unusable" in reply ? reply : { ...reply, omitted: omittedMembers(body, wire.reply(call.format)) };
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream: () => new TranscriptStream(wire, billedBy, file),

@@ -1,8 +1,20 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { all, members, omittedMembers, variants } from "../dialects/reply-members.ts";
 import type { DecisionCall, DecisionQuestion, DecisionState } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
+import { bodyModel, type DecisionWireFormat, decodeUsage, replyRule, uniqueMap, upstreamIdOf } from "./wire-format.ts";
+
+const REPLY = replyRule(
+  variants("type", {
+    predicate: members({ ...all("exempt", "type", "confidence"), ...all("carried", "name", "probability") }),
+    choice: members({ type: "exempt", ...all("carried", "name", "choice", "confidence", "probabilities") }),
+    score: members({ type: "exempt", ...all("carried", "name", "score", "confidence", "probabilities") }),
+    refusal: members(all("exempt", "type", "name")),
+  }),
+  "input_tokens",
+  "output_tokens",
+);
 
 /** OpenAI's Decisions: lists of named questions and answers. */
 export const openaiDecisions: DecisionWireFormat = {
@@ -22,6 +34,7 @@ export const openaiDecisions: DecisionWireFormat = {
       }),
       usage: decodeUsage(body["usage"], "input_tokens", "output_tokens", "unknown"),
       upstreamId: upstreamIdOf(body, headers),
+      omitted: omittedMembers(body, REPLY),
       isTruncated: false,
     };
   },

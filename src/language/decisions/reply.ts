@@ -42,6 +42,8 @@ export type RawDecisionReply = {
   readonly answers: readonly (readonly [id: string, answer: RawAnswer])[];
   readonly usage: RawDecisionUsage | undefined;
   readonly upstreamId: string | null;
+  /** Paths of members that callers do not receive, without the names of questions; undefined: none. */
+  readonly omitted: readonly string[] | undefined;
   /** The provider did not read the full input. */
   readonly isTruncated: boolean;
 };

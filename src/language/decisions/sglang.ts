@@ -1,8 +1,21 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { all, each, members, omittedMembers, variants } from "../dialects/reply-members.ts";
 import type { DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
+import { bodyModel, type DecisionWireFormat, decodeUsage, replyRule, uniqueMap, upstreamIdOf } from "./wire-format.ts";
+
+const REPLY = replyRule(
+  each(
+    variants("type", {
+      yes_no: members({ ...all("exempt", "type", "label_mass"), probabilities: "carried" }),
+      choice: members({ ...all("exempt", "type", "label_mass", "probabilities"), choice: "carried" }),
+      score: members({ ...all("exempt", "type", "label_mass"), ...all("carried", "score", "probabilities") }),
+    }),
+  ),
+  "prompt_tokens",
+  "completion_tokens",
+);
 
 /** SGLang's decisions format, for any chat model. It reports no confidence. */
 export const sglangDecisions: DecisionWireFormat = {
@@ -19,6 +32,7 @@ export const sglangDecisions: DecisionWireFormat = {
       answers: Object.entries(body["answers"]).map(([id, answer]) => [id, decodeAnswer(answer)]),
       usage: decodeUsage(body["usage"], "prompt_tokens", "completion_tokens", "zero"),
       upstreamId: upstreamIdOf(body, headers),
+      omitted: omittedMembers(body, REPLY),
       isTruncated: false,
     };
   },

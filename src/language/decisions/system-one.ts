@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { all, each, members, omittedMembers, variants } from "../dialects/reply-members.ts";
 import type { DecisionCall, DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
@@ -7,9 +8,24 @@ import {
   type DecisionWireFormat,
   type DecisionWireOptions,
   decodeUsage,
+  replyRule,
   uniqueMap,
   upstreamIdOf,
 } from "./wire-format.ts";
+
+const REPLY = replyRule(
+  each(
+    variants("type", {
+      noul: members({ ...all("exempt", "type", "confidence", "probabilities"), noul: "carried" }),
+      choice: members({ ...all("exempt", "type", "probabilities"), ...all("carried", "choice", "confidence") }),
+      // Its fields reach callers as they came.
+      score: "carried",
+      refusal: members({ type: "exempt" }),
+    }),
+  ),
+  "input_tokens",
+  "output_tokens",
+);
 
 /** TypeSafe's System One format: questions and answers by name. */
 export const systemOne: DecisionWireFormat = {
@@ -34,6 +50,7 @@ export const systemOne: DecisionWireFormat = {
       }),
       usage: decodeUsage(usage, "input_tokens", "output_tokens", "unknown"),
       upstreamId: upstreamIdOf(body, headers),
+      omitted: omittedMembers(body, REPLY),
       isTruncated: isTruncated(usage),
     };
   },

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { NO_REASON_STATED, problemText, type UpstreamProblem } from "../canon/upstream-problem.ts";
 import { issuePath } from "../dialects/chat/upstream/errors.ts";
+import { all, type MemberRule, members } from "../dialects/reply-members.ts";
 import type { DecisionCall } from "./call.ts";
 import type { RawDecisionReply, RawDecisionUsage } from "./reply.ts";
 
@@ -38,6 +39,23 @@ export function bodyModel({ path, upstreamModel }: DecisionWireOptions): string 
   return path?.includes(MODEL_PLACEHOLDER) === true
     ? upstreamModel.slice(upstreamModel.lastIndexOf("/") + 1)
     : upstreamModel;
+}
+
+/**
+ * The members of a reply that callers receive, with usage under the format's names. Members that the shape of answers
+ * leaves out, and those that only check a reply, are exempt.
+ */
+export function replyRule(answers: MemberRule, input: string, output: string): MemberRule {
+  return members({
+    answers,
+    ...all("exempt", "id", "object", "created", "created_at", "model", "diagnostics", "prompt_format_version"),
+    usage: members({
+      ...all("carried", input, output),
+      ...all("exempt", "total_tokens", "input_tokens_details", "output_tokens_details"),
+      // A reply to a truncated state is rejected.
+      ...all("exempt", "truncated", "truncated_questions", "state_tokens_dropped"),
+    }),
+  });
 }
 
 function tokenCount(value: unknown): number | undefined {

@@ -18,6 +18,8 @@ export type MemberRule =
   | { readonly members: MemberRules; readonly others?: "content" }
   /** Objects told apart by the member `by` ("": without it), or plain text. Unlisted variants are omitted, as content where stated. */
   | { readonly by: string; readonly variants: MemberRules; readonly others?: "content" }
+  /** An object whose names callers chose: one rule for every value, reported as the items of a list are. */
+  | { readonly each: MemberRule }
   /** Words that every surface can express; any other is omitted. */
   | { readonly words: ReadonlySet<string> }
   /** A stream frame's member, reported under its path in a whole reply. */
@@ -29,6 +31,7 @@ export const members = (rules: MemberRules, others?: "content"): MemberRule =>
   others === undefined ? { members: rules } : { members: rules, others };
 export const variants = (by: string, rules: MemberRules, others?: "content"): MemberRule =>
   others === undefined ? { by, variants: rules } : { by, variants: rules, others };
+export const each = (rule: MemberRule): MemberRule => ({ each: rule });
 export const words = (known: Iterable<string>): MemberRule => ({ words: new Set(known) });
 export const placed = (place: Place): MemberRule => ({ place });
 export const at = (path: string, rule: MemberRule): MemberRule => ({ at: path, rule });
@@ -40,6 +43,16 @@ export const all = (rule: MemberRule, ...names: readonly string[]): MemberRules 
 const PATHS_MAX = 256;
 const VARIANT_NAME = /^[\w.]{1,64}$/;
 
+/** For surfaces whose replies have the same places for every caller. */
+const NO_PLACES: ReadonlySet<Place> = new Set();
+
+/** The paths of a whole reply's members that are not carried; undefined: all are. */
+export function omittedMembers(reply: unknown, rule: MemberRule): readonly string[] | undefined {
+  const log = new OmissionLog();
+  log.check(reply, rule);
+  return log.paths;
+}
+
 /** Collects the paths of a reply's members that its caller does not receive, in order of discovery, each once. */
 export class OmissionLog {
   readonly #places: ReadonlySet<Place>;
@@ -47,7 +60,7 @@ export class OmissionLog {
   #reported = 0;
   readonly #content = new Set<string>();
 
-  constructor(places: ReadonlySet<Place>) {
+  constructor(places: ReadonlySet<Place> = NO_PLACES) {
     this.#places = places;
   }
 
@@ -88,6 +101,7 @@ export class OmissionLog {
     if ("words" in rule) return typeof value === "string" && rule.words.has(value);
     if (Array.isArray(value)) return value.every((item) => this.#isCarried(item, rule));
     if (!isJsonObject(value)) return typeof value === "string" && "by" in rule;
+    if ("each" in rule) return Object.values(value).every((inner) => this.#isCarried(inner, rule.each));
     if ("members" in rule) return this.#areCarried(value, rule.members);
     const variant = variantOf(value, rule);
     return variant !== undefined && this.#isCarried(value, variant);
@@ -109,6 +123,7 @@ export class OmissionLog {
     else if (Array.isArray(value))
       for (const item of value) this.#report(item, rule, path.endsWith("[]") ? path : `${path}[]`);
     else if (!isJsonObject(value)) this.add(path);
+    else if ("each" in rule) for (const inner of Object.values(value)) this.#report(inner, rule.each, `${path}[]`);
     else if ("members" in rule) this.#reportMembers(value, rule, path);
     else this.#reportVariant(value, rule, path);
   }

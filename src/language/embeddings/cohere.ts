@@ -2,16 +2,25 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem as decodeCohereProblem } from "../dialects/chat/upstream/errors.ts";
 import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
+import { all, type MemberRule, members } from "../dialects/reply-members.ts";
 import { type EmbeddingReply, type EmbeddingWireFormat, type EmbeddingWireRequest, tokenCount } from "./wire-format.ts";
 
 /** Callers cannot state an input type, so both sides of a comparison use the same one. */
 const INPUT_TYPE = "search_document";
 const BATCH_MAX_TEXTS = 96;
 
+const COHERE_REPLY: MemberRule = members({
+  // `texts` echoes the request.
+  ...all("exempt", "id", "texts", "response_type"),
+  embeddings: "carried",
+  meta: members({ api_version: "exempt", tokens: "exempt", billed_units: members({ input_tokens: "carried" }) }),
+});
+
 /** Cohere's own API. */
 export const cohereEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: BATCH_MAX_TEXTS,
+  reply: COHERE_REPLY,
   path: () => "/embed",
   encode: (batch) => ({ model: batch.upstreamModel, embedding_types: ["float"], ...encodeTexts(batch) }),
   decode: (body) => decodeEmbeddings(body, billedTokens(body)),
@@ -25,6 +34,7 @@ const invokePath = (upstreamModel: string) => `/model/${encodeURIComponent(upstr
 export const bedrockCohere: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: BATCH_MAX_TEXTS,
+  reply: COHERE_REPLY,
   path: invokePath,
   encode: encodeTexts,
   decode: (body, headers) => decodeEmbeddings(body, headerTokens(headers)),
@@ -35,6 +45,10 @@ export const bedrockCohere: EmbeddingWireFormat = {
 export const bedrockTitan: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
+  reply: members({
+    ...all("carried", "embedding", "inputTextTokenCount"),
+    embeddingsByType: members({ float: "exempt" }),
+  }),
   path: invokePath,
   encode: ({ inputs, dimensions }) => ({
     inputText: inputs.texts[0] ?? "",
@@ -52,6 +66,7 @@ export const bedrockTitan: EmbeddingWireFormat = {
 export const bedrockNova: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
+  reply: members({ embeddings: members({ embedding: "carried", embeddingType: "exempt" }) }),
   path: invokePath,
   encode: ({ inputs, dimensions }) => ({
     schemaVersion: "nova-multimodal-embed-v1",

@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
+import { all, members } from "../dialects/reply-members.ts";
 import { type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
 const vectorValues = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
@@ -8,6 +9,10 @@ const vectorValues = (row: unknown) => (isJsonObject(row) ? row["values"] : unde
 export const geminiEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
   batchMax: 100,
+  reply: members({
+    embeddings: members({ values: "carried" }),
+    usageMetadata: members({ promptTokenCount: "carried", promptTokenDetails: "exempt" }),
+  }),
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:batchEmbedContents`,
   encode: ({ upstreamModel, inputs, dimensions }) => ({
     requests: inputs.texts.map((text) => ({
@@ -30,6 +35,12 @@ export const vertexEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
   // Newer models accept one text per request.
   batchMax: 1,
+  reply: members({
+    ...all("exempt", "deployedModelId", "model", "modelDisplayName", "modelVersionId", "metadata"),
+    predictions: members({
+      embeddings: members({ values: "carried", statistics: members({ token_count: "carried" }) }),
+    }),
+  }),
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:predict`,
   encode: ({ inputs, dimensions }) => ({
     instances: inputs.texts.map((content) => ({ content })),

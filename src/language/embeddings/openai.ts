@@ -1,12 +1,21 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
+import { all, type MemberRule, members } from "../dialects/reply-members.ts";
 import type { EmbeddingInputs } from "./call.ts";
 import { type EmbeddingReply, type EmbeddingWireFormat, type EmbeddingWireRequest, tokenCount } from "./wire-format.ts";
+
+const REPLY: MemberRule = members({
+  ...all("exempt", "id", "object", "created", "model", "system_fingerprint"),
+  data: members({ ...all("carried", "embedding", "index"), object: "exempt" }),
+  // Embeddings have no output, so the total is the input.
+  usage: members({ prompt_tokens: "carried", total_tokens: "exempt" }),
+});
 
 /** OpenAI's format. */
 export const openaiEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: null,
+  reply: REPLY,
   path: () => "/embeddings",
   encode: ({ upstreamModel, inputs, dimensions, encoding, user }) => ({
     model: upstreamModel,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
+import type { MemberRule } from "../dialects/reply-members.ts";
 import type { EmbeddingInputs } from "./call.ts";
 
 /** One upstream request. */
@@ -24,6 +25,8 @@ export type EmbeddingWireFormat = {
   readonly auth: "bearer" | "x-goog-api-key";
   /** The format's own limit of inputs per request. */
   readonly batchMax: number | null;
+  /** Which members of a reply callers receive. */
+  readonly reply: MemberRule;
   path(upstreamModel: string): string;
   encode(batch: EmbeddingWireRequest): JsonObject;
   /** Undefined when the body is not a reply in this format. */

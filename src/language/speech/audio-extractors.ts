@@ -21,6 +21,7 @@ export type SpeechEventDecoder = {
   decode(event: JsonObject): readonly SpeechEvent[];
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
+  readonly omitted: readonly string[] | undefined;
 };
 
 /** Extracts base64 audio from a server-sent event stream. */
@@ -40,6 +41,10 @@ export class SseAudioExtractor implements AudioExtractor {
 
   get upstreamId(): string | null {
     return this.#decoder.upstreamId;
+  }
+
+  get omitted(): readonly string[] | undefined {
+    return this.#decoder.omitted;
   }
 
   push(chunk: Buffer): AudioPiece {
@@ -100,6 +105,10 @@ export class JsonAudioExtractor implements AudioExtractor {
     return this.#decoder.upstreamId;
   }
 
+  get omitted(): readonly string[] | undefined {
+    return this.#decoder.omitted;
+  }
+
   push(chunk: Buffer): AudioPiece {
     const bytes = this.#field.push(chunk);
     const { rest } = this.#field;
@@ -121,6 +130,7 @@ export class JsonAudioExtractor implements AudioExtractor {
 export class RawAudioExtractor implements AudioExtractor {
   readonly usage = undefined;
   readonly upstreamId = null;
+  readonly omitted = undefined;
   readonly mediaType = undefined;
 
   push(chunk: Buffer): AudioPiece {

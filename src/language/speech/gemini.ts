@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { IMPLAUSIBLE_TOKENS, latestUsage, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
+import { all, members, OmissionLog } from "../dialects/reply-members.ts";
 import {
   JsonAudioExtractor,
   type SpeechEvent,
@@ -39,13 +40,28 @@ function lastMediaTypeIn(rest: string): string | undefined {
 /** Finish reasons after which the audio is complete. */
 const COMPLETE_FINISH_REASONS: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"]);
 
+/** A text beside the audio has no place in it. */
+const REPLY = members({
+  ...all("exempt", "usageMetadata", "modelVersion", "responseId", "createTime", "promptFeedback"),
+  candidates: members({
+    ...all("exempt", "index", "finishReason", "finishMessage", "safetyRatings", "tokenCount", "avgLogprobs"),
+    content: members({ role: "exempt", parts: members(all("carried", "inlineData", "inline_data")) }),
+  }),
+});
+
 /** Decodes both complete responses and stream chunks: they have the same shape. */
 class GeminiSpeechDecoder implements SpeechEventDecoder {
+  readonly #omissions = new OmissionLog();
   usage: Usage | undefined;
   upstreamId: string | null = null;
 
+  get omitted(): readonly string[] | undefined {
+    return this.#omissions.paths;
+  }
+
   decode(event: JsonObject): readonly SpeechEvent[] {
     if (isJsonObject(event["error"])) return [{ is: "problem", problem: decodeProblem(event, null) }];
+    this.#omissions.check(event, REPLY);
     this.usage = latestUsage(this.usage, outputAsAudio(decodeUsage(event["usageMetadata"])));
     if (typeof event["responseId"] === "string") this.upstreamId = event["responseId"];
     const blocked = isJsonObject(event["promptFeedback"]) ? event["promptFeedback"]["blockReason"] : undefined;

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
+import { type MemberRule, members, OmissionLog, variants } from "../dialects/reply-members.ts";
 import { RawAudioExtractor, type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
 import { CONTENT_TYPES } from "./call.ts";
 import { hasContentType, type SpeechWireFormat, speechUsage } from "./wire-format.ts";
@@ -26,19 +27,33 @@ export const openaiSpeech: SpeechWireFormat = {
   decodeProblem,
 };
 
+/** A whole response has no type. */
+function eventRule(audio: string): MemberRule {
+  const known = members({ type: "exempt", [audio]: "carried", usage: "exempt" });
+  return variants("type", { "": known, "speech.audio.delta": known, "speech.audio.done": known });
+}
+
 /** OpenAI's and Mistral's speech events, which differ in the name of the audio field. */
 export class SpeechEventStreamDecoder implements SpeechEventDecoder {
   readonly #field: string;
+  readonly #omissions = new OmissionLog();
+  readonly #rule: MemberRule;
   usage: Usage | undefined;
   readonly upstreamId = null;
 
   constructor(field: string) {
     this.#field = field;
+    this.#rule = eventRule(field);
+  }
+
+  get omitted(): readonly string[] | undefined {
+    return this.#omissions.paths;
   }
 
   decode(event: JsonObject): readonly SpeechEvent[] {
     const { type, usage, error } = event;
     if (type === "error" || isJsonObject(error)) return [{ is: "problem", problem: decodeProblem(event, null) }];
+    this.#omissions.check(event, this.#rule);
     if (isJsonObject(usage))
       this.usage =
         speechUsage(usage["input_tokens"], usage["output_tokens"]) ??

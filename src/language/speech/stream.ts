@@ -109,6 +109,10 @@ export class SpeechStream implements AudioStream {
     return { seconds: seconds === undefined ? null : Math.round(seconds * 1000) / 1000, bytes: this.#sentBytes };
   }
 
+  get omitted(): readonly string[] | undefined {
+    return this.#extractor.omitted;
+  }
+
   get upstreamId(): string | null {
     return this.#extractor.upstreamId;
   }

@@ -21,6 +21,8 @@ export type AudioExtractor = {
   end(): AudioPiece;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
+  /** Paths of members of the response that are neither audio nor metadata. */
+  readonly omitted: readonly string[] | undefined;
   /** The provider finished synthesis before it sent the first byte, so streaming the audio on gains nothing. */
   readonly isComplete?: true;
   /** Media type stated by the response, known with the first bytes; undefined: the requested format. */

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
+import { all, type MemberRules, members, variants } from "../dialects/reply-members.ts";
 import { needsSegments, needsWords, type TranscriptionCall } from "./call.ts";
 import { encodeParameters } from "./openai.ts";
 import {
@@ -10,12 +11,34 @@ import {
   type Transcript,
   type TranscriptUsage,
   transcriptionUsage,
+  transcriptRules,
 } from "./reply.ts";
 import type { FormField, TranscriptionEvent, TranscriptionWireFormat } from "./wire-format.ts";
+
+/** The gateway states usage itself. */
+const EXEMPT: MemberRules = {
+  ...all("exempt", "id", "object", "created", "model"),
+  usage: members({
+    ...all("exempt", "prompt_audio_seconds", "prompt_tokens", "completion_tokens", "total_tokens", "request_count"),
+    ...all("exempt", "prompt_tokens_details", "completion_tokens_details", "num_cached_tokens"),
+  }),
+};
 
 /** Mistral's format: always JSON, timestamp granularities by name, and its own events. */
 export const mistralTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
+  reply: (format) => transcriptRules(format, [], EXEMPT),
+  events: variants("type", {
+    // Formats that are streamed have no language.
+    "transcription.language": members(all("exempt", "type", "audio_language")),
+    "transcription.text.delta": members({ type: "exempt", text: "carried" }),
+    "transcription.segment": members({
+      type: "exempt",
+      ...all("carried", "start", "end", "text", "speaker_id", "speaker"),
+    }),
+    // Segments had events of their own.
+    "transcription.done": members({ ...all("exempt", "type", "language", "segments"), text: "carried", ...EXEMPT }),
+  }),
   incompatibleWithTimestamps: ["language"],
   timestampsImplyDuration: false,
   encode: (call, upstreamModel) => [

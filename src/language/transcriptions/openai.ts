@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
+import { all, type MemberRules, members, variants } from "../dialects/reply-members.ts";
 import type { FormValue, TranscriptionCall } from "./call.ts";
 import {
   decodeSeconds,
@@ -9,12 +10,37 @@ import {
   type Transcript,
   type TranscriptUsage,
   transcriptionUsage,
+  transcriptRules,
 } from "./reply.ts";
 import type { FormField, TranscriptionEvent, TranscriptionWireFormat } from "./wire-format.ts";
+
+/** Forwarded unchanged. */
+const FORWARDED_FIELDS = ["languages", "logprobs"] as const;
+
+/** The gateway states usage itself. */
+const EXEMPT: MemberRules = {
+  usage: members({
+    ...all("exempt", "type", "seconds", "input_tokens", "output_tokens", "total_tokens"),
+    input_token_details: members(all("exempt", "audio_tokens", "text_tokens")),
+  }),
+  x_groq: members({ id: "exempt" }),
+};
 
 /** OpenAI's format. Usage is in JSON only, so text formats are never requested upstream. */
 export const openaiTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
+  reply: (format) => transcriptRules(format, FORWARDED_FIELDS, EXEMPT),
+  events: variants("type", {
+    // Forwarded as they came.
+    "transcript.text.delta": "carried",
+    "transcript.text.segment": "carried",
+    "transcript.text.done": members({
+      type: "exempt",
+      text: "carried",
+      ...all("carried", ...FORWARDED_FIELDS),
+      ...EXEMPT,
+    }),
+  }),
   incompatibleWithTimestamps: [],
   timestampsImplyDuration: true,
   encode: (call, upstreamModel, replyKind) => [
@@ -45,9 +71,6 @@ function encodeParameter(name: string, value: FormValue): FormField[] {
 function isList(value: FormValue): value is readonly string[] {
   return Array.isArray(value);
 }
-
-/** Forwarded unchanged. */
-const FORWARDED_FIELDS = ["languages", "logprobs"] as const;
 
 function decodeTranscript(body: unknown): Transcript | undefined {
   if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;

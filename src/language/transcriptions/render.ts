@@ -54,7 +54,7 @@ const UNKNOWN_LANGUAGE = "unknown";
  * because typed SDKs require them.
  */
 function verboseJson(
-  { text, language, duration, segments = [], words }: Transcript,
+  { text, language, duration, segments = [], words, extraFields }: Transcript,
   { granularities, parameters }: Pick<TranscriptionCall, "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
@@ -67,6 +67,7 @@ function verboseJson(
     text,
     ...(wantsSegments ? { segments: segments.map(numberedSegment) } : {}),
     ...(granularities.includes("word") ? { words } : {}),
+    ...extraFields,
     usage,
   };
 }

@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { isTokenCount } from "../canon/tokens.ts";
 import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { all, type MemberRule, type MemberRules, members } from "../dialects/reply-members.ts";
+import type { TranscriptFormat } from "./call.ts";
 
 /** A timed part of the transcript, in seconds, with the provider's other fields. */
 export type TranscriptSegment = {
@@ -26,6 +28,24 @@ export type Transcript = {
   /** Fields that are forwarded unchanged. */
   readonly extraFields: JsonObject;
 };
+
+/** Members that only verbose_json has: other formats were not asked for them. */
+const TIMED = ["task", "language", "duration", "segments", "words"] as const;
+
+/** Which members of a reply reach callers of a format; `forwarded` are written as they came, into JSON. */
+export function transcriptRules(
+  format: TranscriptFormat,
+  forwarded: readonly string[],
+  exempt: MemberRules,
+): MemberRule {
+  const isJson = format === "json" || format === "verbose_json";
+  return members({
+    text: "carried",
+    ...all(format === "verbose_json" ? "carried" : "exempt", ...TIMED),
+    ...all(isJson ? "carried" : "omitted", ...forwarded),
+    ...exempt,
+  });
+}
 
 /** Undefined when a segment lacks text or has impossible times. */
 export function decodeSegments(value: unknown): TranscriptSegment[] | undefined {

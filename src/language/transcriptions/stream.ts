@@ -1,9 +1,11 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { frameValue } from "../../kit/json-document.ts";
+import { listOmitted } from "../canon/omitted-paths.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../canon/tokens.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { OmissionLog } from "../dialects/reply-members.ts";
 import { billableSeconds, type MeasuredAudio, secondsWithoutReport, type TranscriptExtent } from "./duration.ts";
 import { renderUsage } from "./render.ts";
 import { decodeSeconds, type Transcript } from "./reply.ts";
@@ -17,6 +19,7 @@ export class TranscriptStream implements ReplyStream {
   readonly #wireFormat: TranscriptionWireFormat;
   readonly #billingUnit: "seconds" | "tokens";
   readonly #audio: MeasuredAudio;
+  readonly #omissions = new OmissionLog();
   #weight = 0;
   #endSeconds = 0;
   #transcript: Transcript | undefined;
@@ -53,6 +56,10 @@ export class TranscriptStream implements ReplyStream {
     return this.#seconds === undefined ? undefined : { seconds: this.#seconds };
   }
 
+  get omitted(): readonly string[] | undefined {
+    return this.#omissions.paths;
+  }
+
   get #seconds(): number | undefined {
     const shown: TranscriptExtent = { endSeconds: this.#endSeconds, tokens: tokensOfWeight(this.#weight) };
     if (this.#transcript === undefined) return secondsWithoutReport(this.#audio, shown);
@@ -69,7 +76,9 @@ export class TranscriptStream implements ReplyStream {
     if (data === DONE_MARKER) return this.isFinished ? { is: "end", text: "" } : { is: "malformed" };
     // Events after the final one carry nothing.
     if (this.isFinished) return { is: "usage" };
-    const event = this.#wireFormat.decodeEvent(frameValue(frame));
+    const value = frameValue(frame);
+    const event = this.#wireFormat.decodeEvent(value);
+    if (event.is !== "problem" && event.is !== "malformed") this.#omissions.check(value, this.#wireFormat.events);
     switch (event.is) {
       case "text":
         this.#weight += weightOf(event.text);
@@ -98,7 +107,14 @@ export class TranscriptStream implements ReplyStream {
     const basis =
       this.#billingUnit === "seconds" && seconds !== undefined ? ({ by: "seconds", seconds } as const) : BY_TOKENS;
     const { text = "", extraFields = {} } = this.#transcript ?? {};
-    const last = { type: "transcript.text.done", text, ...extraFields, usage: renderUsage(basis, counted, shown) };
+    const { omitted } = this;
+    const last = {
+      type: "transcript.text.done",
+      text,
+      ...extraFields,
+      usage: renderUsage(basis, counted, shown),
+      ...(omitted === undefined ? {} : { svc_omitted: listOmitted(omitted) }),
+    };
     return `${sseFrame(last)}data: ${DONE_MARKER}\n\n`;
   }
 

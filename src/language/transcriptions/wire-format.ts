@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
-import type { TranscriptionCall } from "./call.ts";
+import type { MemberRule } from "../dialects/reply-members.ts";
+import type { TranscriptFormat, TranscriptionCall } from "./call.ts";
 import type { Transcript } from "./reply.ts";
 
 /** A multipart form field, in sending order. */
@@ -20,6 +21,10 @@ export type TranscriptionEvent =
 /** A provider's wire format for transcriptions. */
 export type TranscriptionWireFormat = {
   readonly path: string;
+  /** Which members of a reply callers receive, by the format that they requested. */
+  reply(format: TranscriptFormat): MemberRule;
+  /** The same for the events of a stream. */
+  readonly events: MemberRule;
   /** Parameters that cannot be combined with timestamps. */
   readonly incompatibleWithTimestamps: readonly string[];
   /** A reply with timestamps states the duration even if other replies do not. */
