@@ -53,6 +53,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     reachability,
     health: new LatencyTracker(),
     trafficStats: new TrafficStats(),
+    rejectedClaims: new Map(),
     sessions: new SessionAffinity(),
     policyOf: directory.policyOf.bind(directory),
     routerOf: directory.router.bind(directory),

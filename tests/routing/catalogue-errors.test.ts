@@ -6,11 +6,14 @@ import type { Script } from "../support/upstream.ts";
 const CLAIMS = { features: { logprobs: true, reasoning: true, reasoning_control: true, tools: true } };
 const DEAR = { prices: [{ currency: "EUR", input_per_1m_tokens: 9, output_per_1m_tokens: 9 }] };
 
+const CLAIMED = Array.from({ length: 9 }, (_, at) => `claimed-${at}`);
+
 let scene: TwoProviderScene;
 let tenant: Tenant;
 beforeAll(async () => {
   scene = await openTwoProviders([
-    { name: "claimed", surface: "chat", endpoint: CLAIMS, shut: DEAR },
+    // What a provider rejected is remembered, so each test has endpoints of its own.
+    ...CLAIMED.map((name) => ({ name, surface: "chat", endpoint: CLAIMS, shut: DEAR })),
     { name: "unknown", surface: "chat", shut: DEAR },
     { name: "listed", surface: "chat", endpoint: { supported_params: ["seed"] }, shut: DEAR },
     {
@@ -45,24 +48,24 @@ async function metric(parameter: string): Promise<number> {
 }
 
 test.each<[string, string, Json, Script]>([
-  ["logprobs", "claimed", { logprobs: true }, rejected("logprobs")],
+  ["logprobs", "claimed-0", { logprobs: true }, rejected("logprobs")],
   [
     "top_logprobs",
-    "claimed",
+    "claimed-1",
     { logprobs: true, top_logprobs: 2 },
     rejected("top_logprobs", { code: "unknown_parameter" }),
   ],
-  ["reasoning_effort", "claimed", { reasoning_effort: "low" }, rejected("reasoning_effort")],
+  ["reasoning_effort", "claimed-0", { reasoning_effort: "low" }, rejected("reasoning_effort")],
   [
     "tools",
-    "claimed",
+    "claimed-2",
     { tools: [{ type: "function", function: { name: "f" } }] },
     rejected("tools[0].function", { code: null }),
   ],
   ["seed", "listed", { seed: 7 }, rejected("seed")],
   [
     "reasoning_effort",
-    "claimed",
+    "claimed-3",
     { reasoning_effort: "low" },
     {
       status: 422,
@@ -88,14 +91,39 @@ test.each<[string, string, Json, Script]>([
   },
 );
 
+test("PARAM-09 the next request with the parameter is not sent there, others are, and the decision says why", async () => {
+  scene.at("open").next(rejected("thinking"));
+  const asked = { reasoning_effort: "low" };
+  expect((await chat("claimed-7", asked)).headers.get("x-svc-provider")).toBe("shut");
+  const [open, shut = 0] = counts();
+  const again = await chat("claimed-7", asked);
+  expect([again.status, counts()]).toEqual([200, [open, shut + 1]]);
+  const { decision } = await scene.gateway.manage("GET", `/requests/${again.headers.get("x-svc-request-id")}`);
+  expect(decision.candidates).toContainEqual(
+    expect.objectContaining({
+      endpoint: "open:one:lab/claimed-7",
+      outcome: "excluded",
+      reason: expect.stringContaining("rejected reasoning_effort within the last hour"),
+    }),
+  );
+  expect((await chat("claimed-7", {})).headers.get("x-svc-provider")).toBe("open");
+});
+
+test("PARAM-09 ROUTE-04 where every endpoint rejected it, they are still tried: one may support it by now", async () => {
+  for (const provider of ["open", "shut"] as const) scene.at(provider).next(rejected("logprobs"));
+  expect((await chat("claimed-8", { logprobs: true })).status).toBe(400);
+  const later = await chat("claimed-8", { logprobs: true });
+  expect([later.status, later.headers.get("x-svc-provider")]).toEqual([200, "open"]);
+});
+
 test("PARAM-09 the operator finds the endpoint and the parameter among the checks", async () => {
   scene.at("open").next(rejected("logprobs"));
-  await chat("claimed", { logprobs: true });
+  await chat("claimed-4", { logprobs: true });
   const { checks } = await scene.gateway.manage("GET", "/doctor");
   const check = checks.find(({ name }: Json) => name === "catalogue claims");
   expect(check).toMatchObject({
     status: "warning",
-    detail: expect.stringContaining("logprobs at open:one:lab/claimed"),
+    detail: expect.stringContaining("logprobs at open:one:lab/claimed-4"),
   });
 });
 
@@ -104,21 +132,23 @@ test("PARAM-09 EMB-01 other surfaces do the same", async () => {
   scene.at("open").next(rejected("dimensions"));
   await scene.call(tenant.key, "/v1/embeddings", { input: "Hi", dimensions: 4, model: "lab/vectors" });
   expect(counts()).toEqual(before.map((count) => count + 1));
+  await scene.call(tenant.key, "/v1/embeddings", { input: "Hi", dimensions: 4, model: "lab/vectors" });
+  expect(counts()).toEqual(before.map((count, at) => count + 1 + at));
 });
 
 test.each<[string, string, Json, Script]>([
   ["a parameter that the catalogue does not claim", "unknown", { logprobs: true }, rejected("logprobs")],
   [
     "a value of a claimed parameter",
-    "claimed",
+    "claimed-5",
     { reasoning_effort: "low" },
     rejected("reasoning_effort", { code: "invalid_value", message: "Invalid value." }),
   ],
-  ["no parameter", "claimed", { logprobs: true }, rejected(null)],
-  ["a field that is no parameter", "claimed", { logprobs: true }, rejected("messages.0.content")],
+  ["no parameter", "claimed-5", { logprobs: true }, rejected(null)],
+  ["a field that is no parameter", "claimed-5", { logprobs: true }, rejected("messages.0.content")],
   [
     "only in prose",
-    "claimed",
+    "claimed-5",
     { logprobs: true },
     { status: 400, json: { error: { message: "logprobs is not supported" } } },
   ],
@@ -132,7 +162,7 @@ test.each<[string, string, Json, Script]>([
 
 test("PARAM-09 ERR-06 if every endpoint rejects the parameter, the caller gets the provider's refusal", async () => {
   for (const provider of ["open", "shut"] as const) scene.at(provider).next(rejected("logprobs"));
-  const { status, body } = await chat("claimed", { logprobs: true });
+  const { status, body } = await chat("claimed-6", { logprobs: true });
   expect([status, body.error.code, body.error.message]).toEqual([
     400,
     "provider_error",

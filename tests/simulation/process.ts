@@ -132,6 +132,7 @@ export class Process {
       },
       health: new LatencyTracker(),
       trafficStats: new TrafficStats(),
+      rejectedClaims: new Map(),
       sessions: new SessionAffinity(),
       breakers: new CircuitBreakers(scheduler, CIRCUIT_BREAKER_RULES),
       queue: this.queue,

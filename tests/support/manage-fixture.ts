@@ -164,6 +164,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     reachability: reach,
     health: new LatencyTracker(),
     trafficStats: new TrafficStats(),
+    rejectedClaims: new Map(),
     sessions: new SessionAffinity(),
     breakers: ALL_CLOSED,
     ownKeys: ownKeys.registry,

@@ -2,6 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
 import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import { rememberRejection } from "../../domain/routing/rejected-claims.ts";
 import { type FailureReport, type FailureVerdict, faultEndedBy } from "../../io/upstream/classify-failure.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
@@ -132,7 +133,9 @@ export function reportFailure(
   else if (verdict.blame.on === "catalogue") {
     breakers.recordInconclusive(id);
     const { parameter } = verdict.blame;
-    if (attempt.node === undefined) gateway.onNotice({ is: "parameter_rejected", endpoint: id, provider, parameter });
+    if (attempt.node !== undefined) return;
+    rememberRejection(gateway.rejectedClaims, id, parameter, gateway.clock.nowMs());
+    gateway.onNotice({ is: "parameter_rejected", endpoint: id, provider, parameter });
   }
   // An open circuit would prefer the platform's endpoints, which an exclusive key forbids.
   else if (verdict.blame.on === "workspace" && isExclusiveKey(gateway, attempt)) breakers.recordInconclusive(id);

@@ -8,6 +8,7 @@ import type { RequestRecord } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers, LatencyTracker, TrafficStats } from "../../domain/routing/endpoint-health.ts";
 import type { Reachability } from "../../domain/routing/reachability.ts";
+import type { RejectedClaims } from "../../domain/routing/rejected-claims.ts";
 import type { SessionAffinity } from "../../domain/routing/session-affinity.ts";
 import type { SpendScope } from "../../domain/tenancy/directory-reader.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -45,6 +46,8 @@ export type GatewayDeps = {
   readonly nodes: Pick<NodeRegistry, "overlayFor" | "entry" | "reportImplausible" | "unavailableModel">;
   readonly health: LatencyTracker;
   readonly trafficStats: TrafficStats;
+  /** What this instance learned from errors of providers. */
+  readonly rejectedClaims: RejectedClaims;
   readonly sessions: SessionAffinity;
   readonly breakers: CircuitBreakers;
   /** Limits the requests in flight. */

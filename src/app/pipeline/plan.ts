@@ -128,6 +128,7 @@ function planningContext(
     pool: () => reach.pool(surface, currency, nowMs),
     latency: nodes === undefined ? planning.health : healthWithNodes(planning.health, nodes),
     trafficStats: planning.trafficStats,
+    rejectedClaims: planning.rejectedClaims.size === 0 ? undefined : planning.rejectedClaims,
     circuits: nodes === undefined ? planning.breakers : breakersWithNodes(planning.breakers, nodes),
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: DIALECT_SUPPORT[surface === "messages" || surface === "responses" ? surface : "chat"],

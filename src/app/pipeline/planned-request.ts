@@ -19,6 +19,7 @@ export type PlanningDeps = Pick<
   | "reachability"
   | "health"
   | "trafficStats"
+  | "rejectedClaims"
   | "sessions"
   | "policyOf"
   | "routerOf"

@@ -35,11 +35,12 @@ const ROUTED_SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "resp
 
 const NO_OWN_KEYS: PlanningDeps["ownKeys"] = { of: () => undefined };
 
-/** The planner with one router replaced. Current circuit states are ignored, because the replay is about another time. */
+/** The planner with one router replaced. Current circuit states and rejected claims are ignored, because the replay is about another time. */
 export function planningWithRouter(planning: PlanningDeps, slug: string, router: Router | undefined): PlanningDeps {
   return {
     ...planning,
     breakers: ALL_CLOSED,
+    rejectedClaims: new Map(),
     // Requests with own keys have no comparable cost.
     ownKeys: NO_OWN_KEYS,
     routerOf: (workspaceId, name) => (name === slug ? router : planning.routerOf(workspaceId, name)),

@@ -80,6 +80,7 @@ class EmbeddingInferenceRequest implements InferenceRequest {
       requirements: {
         needs: [],
         parameters: [],
+        otherParameters: ask.dimensions === undefined ? [] : ["dimensions"],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
         checkFit: (endpoint, model) => missingEmbeddingCapability(endpoint, model, ask),

@@ -80,6 +80,7 @@ class SpeechInferenceRequest implements InferenceRequest {
       requirements: {
         needs: [],
         parameters: [],
+        otherParameters: (["speed", "instructions"] as const).filter((name) => ask[name] !== undefined),
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
         billedUnits: { characters, seconds, audioOutputTokens: seconds * AUDIO_TOKENS_PER_SECOND },

@@ -121,6 +121,7 @@ class TranscriptionInferenceRequest implements InferenceRequest {
       requirements: {
         needs: [],
         parameters: [],
+        otherParameters: Object.keys(ask.parameters),
         inputTokens: 0,
         maxOutputTokens: undefined,
         billedUnits: { characters: 0, seconds, audioOutputTokens: 0, transcript: expectedTranscriptTokens(seconds) },

@@ -20,6 +20,7 @@ import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
 import { rank } from "./rank.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
+import { withoutRejected } from "./rejected-claims.ts";
 import { filterRouterPool } from "./router-filter.ts";
 import { scoreCandidates, weightsFor } from "./score.ts";
 
@@ -31,8 +32,11 @@ export function planAttempts(request: PlanRequest, context: PlanningContext): Pl
   const check = eligibilityCheckFor(request, context);
   const { target, hints } = request;
   if (target.is === "model" && !context.snapshot.models.has(target.modelId)) return planForAbsentModel(check, target);
-  const filtered =
+  const capable =
     target.is === "model" ? filterTargetModel(target.modelId, check) : filterRouterPool(target.router?.spec, check);
+  const { rejectedClaims, nowMs } = context;
+  const filtered =
+    rejectedClaims === undefined ? capable : withoutRejected(capable, request.requirements, rejectedClaims, nowMs);
   if (filtered.eligible.length === 0) return refusePlan(check, filtered, faultForNoCandidates(check, filtered));
   const spec = target.is === "router" ? target.router?.spec : undefined;
   const metrics = measureCandidates(filtered, request, context);

@@ -5,6 +5,7 @@ import type { Policy } from "../tenancy/policy.ts";
 import type { CircuitStateReader } from "./circuit-state.ts";
 import type { LatencyTracker, TrafficStats } from "./endpoint-health.ts";
 import type { ModelReachability, ReachableModel } from "./reachable-endpoint.ts";
+import type { RejectedClaims } from "./rejected-claims.ts";
 import type { DialectSupport, Requirements } from "./requirements.ts";
 import type { RoutingTarget } from "./routing-target.ts";
 import type { SessionPlacement } from "./session-affinity.ts";
@@ -35,6 +36,8 @@ export type PlanningContext = {
   readonly circuits: CircuitStateReader;
   /** Circuits of the workspace's own keys; undefined when it has none. */
   readonly ownKeyCircuits?: ((provider: string) => CircuitStateReader | undefined) | undefined;
+  /** Undefined when no provider rejected a parameter lately. */
+  readonly rejectedClaims?: RejectedClaims | undefined;
   readonly support: DialectSupport;
   readonly walletPerUsd: number | undefined;
   /** The workspace's price relative to the provider's; 1 when absent. */

@@ -10,6 +10,8 @@ export type Requirements = {
   readonly needs: readonly NeedSource[];
   /** Parameters that the caller sent, by their row in the parameter table. */
   readonly parameters: readonly Parameter[];
+  /** The same on surfaces that the parameter table does not govern. */
+  readonly otherParameters?: readonly string[] | undefined;
   /** Parameters that were sent with a value that requests nothing. */
   readonly neutralParameters?: readonly Parameter[] | undefined;
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
