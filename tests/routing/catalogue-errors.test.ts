@@ -93,10 +93,10 @@ test.each<[string, string, Json, Script]>([
 
 test("PARAM-09 the next request with the parameter is not sent there, others are, and the decision says why", async () => {
   scene.at("open").next(rejected("thinking"));
-  const asked = { reasoning_effort: "low" };
-  expect((await chat("claimed-7", asked)).headers.get("x-svc-provider")).toBe("shut");
+  const body = { reasoning_effort: "low" };
+  expect((await chat("claimed-7", body)).headers.get("x-svc-provider")).toBe("shut");
   const [open, shut = 0] = counts();
-  const again = await chat("claimed-7", asked);
+  const again = await chat("claimed-7", body);
   expect([again.status, counts()]).toEqual([200, [open, shut + 1]]);
   const { decision } = await scene.gateway.manage("GET", `/requests/${again.headers.get("x-svc-request-id")}`);
   expect(decision.candidates).toContainEqual(

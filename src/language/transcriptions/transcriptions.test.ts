@@ -202,7 +202,9 @@ describe("streams", () => {
     const bytes = Buffer.from(openai);
     const one = told(bytes, 0);
     expect(one).toContain('"delta":"caf\u00e9 ","logprobs":[]');
-    expect(one).toContain('"total_tokens":3,"cost":1,"currency":"EUR"}}\n\ndata: [DONE]\n\n');
+    expect(one).toContain(
+      '"total_tokens":3,"cost":1,"currency":"EUR"},"svc_omitted":["something.new"]}\n\ndata: [DONE]\n\n',
+    );
     for (let cut = 1; cut <= bytes.length; cut += 1) expect(told(bytes, cut)).toBe(one);
   });
 
