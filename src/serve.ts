@@ -62,9 +62,9 @@ async function serveAlone(config: Config, env: NodeJS.ProcessEnv): Promise<void>
   await pinNextTickShape();
   releaseMemory();
   await gateway.ready();
-  await tellSupervisor("--ready", env);
+  await tellSupervisor("READY=1", env);
   await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], async () => {
-    await tellSupervisor("--stopping", env);
+    await tellSupervisor("STOPPING=1", env);
     return gateway.stop();
   });
 }
@@ -77,19 +77,19 @@ async function serveWithWorkers(config: Config, count: number, env: NodeJS.Proce
   const stopSignals = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
   if (!process.stdin.isTTY) process.on("SIGHUP", () => void primary.restart());
   const stopped = untilStopped(stopSignals, async () => {
-    await tellSupervisor("--stopping", env);
+    await tellSupervisor("STOPPING=1", env);
     await primary.stop();
   });
   await primary.start(({ origin, firstKey, setupLink }) => {
     const info = { origin, firstKey: firstKey ?? undefined, setupLink: setupLink ?? undefined };
     process.stdout.write(banner(info, config));
   });
-  await tellSupervisor("--ready", env);
+  await tellSupervisor("READY=1", env);
   await stopped;
 }
 
 /** A start that systemd does not hear of ends when its patience does: the reason is in the journal then. */
-async function tellSupervisor(state: "--ready" | "--stopping", env: NodeJS.ProcessEnv): Promise<void> {
+async function tellSupervisor(state: "READY=1" | "STOPPING=1", env: NodeJS.ProcessEnv): Promise<void> {
   const problem = await notifySystemd(state, env);
   if (problem !== undefined) process.stderr.write(`warning: systemd was not notified (${problem})\n`);
 }

@@ -8,7 +8,7 @@ const ANSWER_MS_MAX = 5_000;
  * program does: the unit needs `NotifyAccess=all`. Returns why it failed; undefined: sent, or not asked for.
  */
 export async function notifySystemd(
-  state: "--ready" | "--stopping",
+  state: "READY=1" | "STOPPING=1",
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   if (env["NOTIFY_SOCKET"] === undefined) return undefined;

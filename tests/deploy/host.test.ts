@@ -106,11 +106,11 @@ describe("systemd units", () => {
     const gateway = spawnGateway({ NOTIFY_SOCKET: "/run/notify", PATH: `${folder}:${process.env["PATH"]}` });
     onTestFinished(cleanUp);
     await gateway.ready();
-    await eventually(() => expect(readFileSync(messages, "utf8")).toBe("--ready\n"));
+    await eventually(() => expect(readFileSync(messages, "utf8")).toBe("READY=1\n"));
     expect(await gateway.stop()).toBe(0);
-    expect(readFileSync(messages, "utf8")).toBe("--ready\n--stopping\n");
-    expect(await notifySystemd("--ready", {})).toBeUndefined();
-    expect(await notifySystemd("--ready", { NOTIFY_SOCKET: "/run/notify", PATH: "" })).toMatch(/ENOENT/);
+    expect(readFileSync(messages, "utf8")).toBe("READY=1\nSTOPPING=1\n");
+    expect(await notifySystemd("READY=1", {})).toBeUndefined();
+    expect(await notifySystemd("READY=1", { NOTIFY_SOCKET: "/run/notify", PATH: "" })).toMatch(/ENOENT/);
   });
 
   test("OPS-01 a system call that a unit does not allow is refused and does not end the program", () => {
