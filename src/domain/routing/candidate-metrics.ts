@@ -4,30 +4,8 @@ import { expectedUnitNanos, ratesFor, type UnitRates } from "./cost.ts";
 import type { FilterResult } from "./exclusion.ts";
 import type { LatencyEstimate } from "./latency-estimate.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
+import type { CandidateMetrics } from "./ranking-types.ts";
 import type { ReachableEndpoint } from "./reachable-endpoint.ts";
-
-/** One column per metric, indexed like `FilterResult.eligible`. */
-export type CandidateMetrics = {
-  /** Expected length of the reply. */
-  readonly outputTokens: Float64Array;
-  readonly costNanos: Float64Array;
-  /** Undefined when there is no measurement. */
-  readonly latencyEstimates: readonly (LatencyEstimate | undefined)[];
-  /** Expected for this request; the pool's median when there is no measurement. */
-  readonly latencyMs: Float64Array;
-  /** The pool's lower quartile when the quality is unknown. */
-  readonly quality: Float64Array;
-  /** The candidate that served the session before, or -1. */
-  readonly sessionIndex: number;
-};
-
-/** The columns to order by. */
-export type SortMetrics = {
-  readonly primary: Float64Array;
-  readonly bestEnd: "least" | "most";
-  /** Breaks ties, least first. */
-  readonly secondary: Float64Array;
-};
 
 /** More turns do not change the comparison of expected costs. */
 const EXPECTED_TURNS_MAX = 100;

@@ -2,26 +2,12 @@ import { flattenString } from "../../kit/flatten-string.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord, RequirementsRecord } from "../record/record.ts";
-import type { CandidateMetrics } from "./candidate-metrics.ts";
 import { describeExclusions, excludedCandidate, type FilterResult } from "./exclusion.ts";
 import { formatReason, type ReasonFacts } from "./format-reason.ts";
 import type { PlanRequest } from "./planning-context.ts";
-import type { Ranking } from "./rank.ts";
+import type { PlanInputs, Ranking } from "./ranking-types.ts";
 import type { Requirements } from "./requirements.ts";
 import { toStoredHints } from "./requirements-record.ts";
-import type { CandidateScores } from "./score.ts";
-
-/** Retained by the plan, so that the record is built only when it is stored. */
-export type PlanInputs = {
-  readonly request: PlanRequest;
-  readonly filtered: FilterResult;
-  readonly metrics: CandidateMetrics;
-  readonly scores: CandidateScores | undefined;
-  readonly ranking: Ranking;
-  readonly reason: string;
-  /** The caller allows no fallbacks. */
-  readonly isFirstOnly: boolean;
-};
 
 /** An endpoint is mostly chosen for the same reason again, so its last text is cached. */
 const lastReasons = new WeakMap<Endpoint, ReasonFacts & { readonly text: string }>();

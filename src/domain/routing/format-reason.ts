@@ -1,5 +1,5 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
-import type { RankingBasis } from "./rank-tiers.ts";
+import type { RankingBasis } from "./ranking-types.ts";
 
 const BASIS_TEXT: Readonly<Record<RankingBasis, string>> = {
   cost: "lowest expected cost",

@@ -3,7 +3,7 @@ import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { EVEN_WEIGHTS } from "../tenancy/router.ts";
 import { measureCandidates } from "./candidate-metrics.ts";
-import { type PlanInputs, planReason, toDecisionRecord } from "./decision-record.ts";
+import { planReason, toDecisionRecord } from "./decision-record.ts";
 import { type EligibilityCheck, eligibilityCheckFor, filterTargetModel } from "./filter.ts";
 import {
   faultForNoCandidates,
@@ -19,6 +19,7 @@ import type { Plan } from "./plan-type.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
 import { rank } from "./rank.ts";
+import type { PlanInputs } from "./ranking-types.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
 import { withoutRejected } from "./rejected-claims.ts";
 import { filterRouterPool } from "./router-filter.ts";

@@ -1,5 +1,6 @@
 import type { ProviderSort } from "../../language/canon/routing-hints.ts";
-import { type CandidateMetrics, fillMissing, MEDIAN, type SortMetrics } from "./candidate-metrics.ts";
+import { fillMissing, MEDIAN } from "./candidate-metrics.ts";
+import type { CandidateMetrics, SortMetrics } from "./ranking-types.ts";
 
 /** The order that the caller asks for with `provider.sort`. */
 export function requestedSortMetrics(sort: ProviderSort, metrics: CandidateMetrics, poolCount: number): SortMetrics {

@@ -1,21 +1,10 @@
-import type { ProviderSort } from "../../language/canon/routing-hints.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { endpointAt } from "./candidate-metrics.ts";
 import type { CircuitState } from "./circuit-state.ts";
 import type { FilterResult } from "./exclusion.ts";
 import type { PlanRequest } from "./planning-context.ts";
 import { indexInList } from "./preferences.ts";
-
-/** Why the first candidate is first. */
-export type RankingBasis =
-  | "cost"
-  | "own_key"
-  | "nodes_first"
-  | "score"
-  | "session"
-  | "order"
-  | "fallback"
-  | ProviderSort;
+import type { RankingBasis } from "./ranking-types.ts";
 
 export const SESSION_TIER = -1;
 /** Before session affinity and before the caller's order. */

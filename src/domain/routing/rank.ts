@@ -1,25 +1,10 @@
-import type { CandidateMetrics, SortMetrics } from "./candidate-metrics.ts";
 import type { CircuitState } from "./circuit-state.ts";
 import type { FilterResult } from "./exclusion.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { requestedSortMetrics } from "./provider-sort.ts";
-import { type RankingBasis, tierBasis, tiersOf } from "./rank-tiers.ts";
-import type { CandidateScores } from "./score.ts";
+import { tierBasis, tiersOf } from "./rank-tiers.ts";
+import type { CandidateMetrics, CandidateScores, Ranking, SortMetrics } from "./ranking-types.ts";
 import { assembleShortlist } from "./shortlist.ts";
-
-/** Candidates are referred to by their index in `FilterResult.eligible`. */
-export type Ranking = {
-  /**
-   * In the order of attempts: the best of the pool, then fallbacks, then open circuits. The workspace's own keys and nodes
-   * are always included.
-   */
-  readonly shortlist: readonly number[];
-  readonly basis: RankingBasis;
-  /** Only circuits that are not closed; undefined when all are closed. */
-  readonly circuitStates: ReadonlyMap<number, CircuitState> | undefined;
-  /** Full sort, needed only for the decision record. */
-  readonly sortIndices: (indices: readonly number[]) => number[];
-};
 
 /** More than any request tries, because candidates may be skipped. */
 const SHORTLIST_MAX = 16;

@@ -1,13 +1,6 @@
 import type { CostTier } from "../../language/canon/routing-hints.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
-import type { CandidateMetrics } from "./candidate-metrics.ts";
-
-/** From 0 (worst of the pool) to 1 (best). */
-export type CandidateScores = {
-  readonly weights: Weights;
-  readonly total: Float64Array;
-  componentsAt(index: number): { readonly quality: number; readonly cost: number; readonly latency: number };
-};
+import type { CandidateMetrics, CandidateScores } from "./ranking-types.ts";
 
 /** Only the total is computed for all; components are computed on demand. */
 export function scoreCandidates(

@@ -140,3 +140,9 @@ export type ResponseHead = {
   /** Whether the connection may carry another request. */
   readonly keepsAlive: boolean;
 };
+
+export type StatusLine = {
+  readonly status: number;
+  /** The default of the HTTP version, without a Connection header. */
+  readonly isPersistent: boolean;
+};

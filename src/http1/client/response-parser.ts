@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
 import { ChunkedDecoder } from "./chunked-decoder.ts";
-import type { BodyFraming, ConnectionReuse, ResponseHead, ResponseObserver } from "./contract.ts";
+import type { BodyFraming, ConnectionReuse, ResponseHead, ResponseObserver, StatusLine } from "./contract.ts";
 import { HttpFault } from "./http-fault.ts";
 
 type BodyState =
@@ -148,12 +148,6 @@ function parseResponseHead(text: string): ResponseHead {
   const keepsAlive = isPersistent && framing.is !== "until_close" && !hasCloseOption(headers.connection);
   return { status, headers, framing, keepsAlive };
 }
-
-type StatusLine = {
-  readonly status: number;
-  /** The default of the HTTP version, without a Connection header. */
-  readonly isPersistent: boolean;
-};
 
 const COMMON_STATUS_LINE = "HTTP/1.1 200 OK";
 const COMMON_STATUS: StatusLine = { status: 200, isPersistent: true };

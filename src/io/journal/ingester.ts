@@ -1,22 +1,6 @@
-import { type RecordBatch, RecordRejectedError, type RecordSink } from "../../domain/record/record-batch.ts";
+import { type RecordBatch, RecordRejectedError } from "../../domain/record/record-batch.ts";
 import { jitteredBackoffMs } from "../../kit/backoff.ts";
-import type { Log } from "../../kit/log.ts";
-import type { BatchIngest } from "./batch-ingest.ts";
-import type { IngestableJournal } from "./ingestable-journal.ts";
-
-export type IngesterSettings = {
-  readonly journal: IngestableJournal;
-  readonly store: RecordSink;
-  /** Takes the batches that the store rejects. */
-  readonly ingest: BatchIngest;
-  /** From 0 up to 1: spreads retries of instances that failed together. */
-  readonly random: () => number;
-  readonly log: Log;
-  readonly batchMax?: number;
-  readonly everyMs?: number;
-  readonly backoffFirstMs?: number;
-  readonly backoffMaxMs?: number;
-};
+import type { IngesterSettings } from "./ingester-settings.ts";
 
 /**
  * Moves finished records from the journal to SQL, one batch at a time. While SQL is unavailable it retries with backoff,
