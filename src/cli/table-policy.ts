@@ -1,6 +1,6 @@
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { list, oneOf, onOff, orLift } from "./values.ts";
+import { jsonFile, list, oneOf, onOff, orLift } from "./values.ts";
 
 const POLICY = "/manage/workspaces/{workspace}/policy";
 
@@ -53,6 +53,24 @@ export const policyCommands: ApiCommand[] = [
     says: "change the policy; omitted rules stay, an empty string clears a list",
     args: [WORKSPACE],
     flags: workspaceSettings,
+    call: { method: "PATCH", path: POLICY, sends: "body" },
+    bare: "refuse",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    words: "data-class set",
+    says: "replace the rules of data classes in the policy of a workspace",
+    args: [WORKSPACE],
+    flags: [
+      {
+        flags: "--file <file>",
+        field: "data_classes",
+        says: "JSON object: floor, action and below by class; - is standard input, {} clears all rules",
+        read: jsonFile,
+        needed: "always",
+      },
+    ],
     call: { method: "PATCH", path: POLICY, sends: "body" },
     bare: "refuse",
     pages: "one",

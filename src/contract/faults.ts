@@ -166,6 +166,12 @@ export const FAULTS = {
     says: "The policy does not allow this model.",
     next: LOOSEN,
   },
+  data_class_not_permitted: {
+    status: 403,
+    type: "permission_error",
+    says: "The request contains data of a class that the policy blocks.",
+    next: "Remove the data at the path and offset of the message, or change the rules of data classes in the policy of the workspace or key.",
+  },
   sovereignty_floor_not_met: {
     status: 403,
     type: "permission_error",

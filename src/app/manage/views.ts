@@ -27,6 +27,9 @@ export function policyView(policy: Policy) {
     own_nodes: policy.ownNodesExempt ? ("exempt" as const) : ("subject" as const),
     test_keys: policy.testKeysSimulated ? ("simulated" as const) : ("any" as const),
     parameters: policy.parameters,
+    ...(policy.dataClasses === undefined || Object.keys(policy.dataClasses).length === 0
+      ? {}
+      : { data_classes: policy.dataClasses }),
   };
 }
 

@@ -1,4 +1,3 @@
-import { Fault } from "../../contract/faults.ts";
 import { type Endpoint, isExtraPriced } from "../../domain/catalogue/catalogue.ts";
 import { acceptsEffort } from "../../domain/routing/need-support.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -7,9 +6,8 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import { DIALECT_SUPPORT, isEffortConflicting } from "../../io/upstream/dialect-support.ts";
 import { adapterFor, maxOutputTokensFor } from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
-import type { Call, Effort } from "../../language/canon/call.ts";
+import type { Call } from "../../language/canon/call.ts";
 import { usesOneHourCache } from "../../language/canon/call.ts";
-import { countableInput } from "../../language/canon/countable-input.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import { estimateJsonTokens } from "../../language/canon/json-token-estimate.ts";
 import { needsOf, referencesStoredResources } from "../../language/canon/needs.ts";
@@ -21,6 +19,7 @@ import {
   type TextTokenEstimator,
 } from "../../language/canon/tokens.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
+import { countInput } from "./count-input.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
 import type {
   EndpointAdapter,
@@ -29,6 +28,7 @@ import type {
   RequestOutline,
   UsageBound,
 } from "./inference-request.ts";
+import { adapterWithEffort, withEffort } from "./router-effort.ts";
 
 /** A request of the chat, messages or responses surface. */
 export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> implements InferenceRequest {
@@ -86,6 +86,10 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     return buildAdapter(this.inbound, reasoning, { endpoint, model, head, excludedTools });
   }
 
+  content(): unknown {
+    return providerVisibleBody(this.inbound);
+  }
+
   referencesProviderState(): boolean {
     return referencesStoredResources(this.inbound.call);
   }
@@ -128,26 +132,13 @@ export function chooseReasoning(inbound: InboundRequest, plan: Plan, attempt: At
   return isAccepted ? { by: "router", effort } : { by: "provider_default" };
 }
 
-function withEffort<In extends InboundRequest>(inbound: In, effort: Effort): In {
-  return { ...inbound, call: { ...inbound.call, reasoning: { effort, budgetTokens: null } } };
-}
-
-/** Drops the router's effort when it conflicts with the caller's parameters, such as a temperature. */
 function buildAdapter(
   inbound: InboundRequest,
   reasoning: ReasoningChoice | undefined,
   target: AdapterTarget,
 ): EndpointAdapter {
-  if (reasoning?.by !== "router") return { adapter: adapterFor(inbound, target), reasoning };
-  try {
-    const adapter = adapterFor(withEffort(inbound, reasoning.effort), target);
-    // Only encoding reveals a conflict; the encoded body is reused for the request.
-    const body = adapter.encode();
-    return { adapter: { ...adapter, encode: () => body }, reasoning };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { adapter: adapterFor(inbound, target), reasoning: { by: "provider_default" } };
-  }
+  if (reasoning?.by === "router") return adapterWithEffort(inbound, reasoning, target);
+  return { adapter: adapterFor(inbound, target), reasoning };
 }
 
 /** Indexes in `tools` of optional extras that the endpoint has no price for. With an own key nothing is charged, so all are sent. */
@@ -174,13 +165,6 @@ export function estimateInput(inbound: InboundRequest, textTokens: TextTokenEsti
 /** True when a part of the request has no canonical form. */
 function hasNativeContent({ native }: Call): boolean {
   return native !== undefined && native.length > 0;
-}
-
-/** Counts with a generic tokenizer; undefined when the counter is overloaded. */
-export async function countInput(tokens: TokenCounter, call: Call): Promise<number | undefined> {
-  const { texts, otherTokens } = countableInput(call);
-  const counted = await tokens.count(texts);
-  return counted === undefined ? undefined : otherTokens + counted;
 }
 
 /** The body as an endpoint of the caller's own dialect receives it. */

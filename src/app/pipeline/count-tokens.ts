@@ -13,12 +13,14 @@ import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } fro
 import { toFault } from "../to-fault.ts";
 import { runAttempt } from "./attempt.ts";
 import type { AttemptResult, EndedAttempt } from "./attempt-outcome.ts";
-import { chatOutline, countInput, estimateInput } from "./chat-request.ts";
+import { chatOutline, estimateInput } from "./chat-request.ts";
+import { countInput } from "./count-input.ts";
 import type { DecodedChatRequest } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import { inspectContent, traceInspection } from "./inspect-content.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { planOutline } from "./plan.ts";
-import type { PlannedRequest } from "./planned-request.ts";
+import type { PlannedRequest, PlanningRequest } from "./planned-request.ts";
 import { RequestTrace } from "./record.ts";
 import { addInferenceHeaders, Relay } from "./relay.ts";
 import { RetryLoop } from "./retry-loop.ts";
@@ -50,7 +52,18 @@ export async function countTokens(
     const { workspace, key } = trace.principal;
     // Zero input tokens and no extras: an overlong or unpriced request can still be counted.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
-    const request = { surface: "messages", workspace, keyId: key.id, outline: chatOutline(unpriced, 0) } as const;
+    const { dataClasses } = gateway.policyOf(workspace.id, key.id) ?? workspace.policy;
+    const inspection = dataClasses && (await inspectContent(decoded.request));
+    if (inspection !== undefined) traceInspection(trace, inspection);
+    const { request: messages } = decoded;
+    const request: PlanningRequest = {
+      surface: "messages",
+      workspace,
+      keyId: key.id,
+      outline: chatOutline(unpriced, 0),
+      content: () => messages.content(),
+      inspection,
+    };
     const { plan, model, ...current } = planOutline(gateway, request);
     trace.modelRequested = model;
     trace.plan = plan;

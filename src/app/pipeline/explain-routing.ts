@@ -30,10 +30,11 @@ export type RoutingExplanation = {
 export function explainRouting(
   planning: PlanningDeps,
   from: Omit<PlanningRequest, "outline">,
-  { inbound, outline }: ChatInferenceRequest,
+  inference: ChatInferenceRequest,
   keyPolicy: Partial<Policy> | null,
 ): RoutingExplanation {
-  const request: PlanningRequest = { ...from, outline };
+  const { inbound, outline } = inference;
+  const request: PlanningRequest = { ...from, outline, content: () => inference.content() };
   const { workspace } = request;
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: workspace.policy },

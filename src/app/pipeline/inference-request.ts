@@ -56,6 +56,8 @@ export type InferenceRequest = {
   usageBoundAt(attempt: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound;
   /** Throws a fault when the request cannot be encoded for the endpoint. */
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter;
+  /** What endpoints receive of the request, as JSON: every string in it is inspected for data classes. */
+  content(): unknown;
   /** True when the request may reference files or other state that only one provider stores. */
   referencesProviderState(): boolean;
 };

@@ -14,6 +14,7 @@ import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference-request.ts";
+import { type ContentInspection, judgeContent, traceInspection } from "./inspect-content.ts";
 import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
@@ -24,6 +25,7 @@ export function planRequest(
   trace: RequestTrace,
   surface: Surface,
   request: InferenceRequest,
+  inspection?: ContentInspection,
 ): PlannedRequest {
   const { outline } = request;
   trace.modelRequested = outline.model;
@@ -31,7 +33,9 @@ export function planRequest(
   trace.detail = request.detail;
   requireModelId(outline.model, surface);
   const { workspace, key } = trace.principal;
-  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline });
+  if (inspection !== undefined) traceInspection(trace, inspection);
+  const content = () => request.content();
+  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline, content, inspection });
   trace.modelRequested = planned.model;
   trace.plan = planned.plan;
   // In the same tick as the plan: a later change of a rate or margin applies to the next request.
@@ -71,9 +75,13 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
   const target: RoutingTarget = snapshot.models.has(outline.model)
     ? { is: "model", modelId: outline.model }
     : resolveTarget(outline.model, workspace.slug, findRouter, snapshot);
-  const currentPolicy = () => policyInForce(planning, request, target);
+  const judged = (own: Policy) => (own.dataClasses === undefined ? own : judgeContent(own, own.dataClasses, request));
+  const currentPolicy = () => {
+    const own = policyInForce(planning, request, target);
+    return own && judged(own);
+  };
   const nowMs = planning.clock.nowMs();
-  const policy = currentPolicy() ?? combinedPolicy(workspace.policy, target, hints);
+  const policy = currentPolicy() ?? judged(combinedPolicy(workspace.policy, target, hints));
   const plan = planAttempts(
     {
       target,

@@ -8,6 +8,7 @@ import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { DecodedRequest, RequestOutline } from "./inference-request.ts";
+import type { InspectedRequest } from "./inspect-content.ts";
 import type { RequestTrace } from "./record.ts";
 
 /** Read-only dependencies of planning. */
@@ -38,7 +39,7 @@ type PlanningCaller = {
   readonly keyId: string | null;
 };
 
-export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
+export type PlanningRequest = PlanningCaller & InspectedRequest & { readonly outline: RequestOutline };
 export type PlannedRequest = {
   readonly plan: Plan | PlanRefusal;
   /** The canonical id of the requested model, or the router. */

@@ -52,6 +52,8 @@ export class RequestTrace {
   upstreamId: string | null = null;
   /** Surface-specific fields of the record; never content. */
   detail: JsonObject | undefined;
+  /** Findings by data class; undefined: not inspected. */
+  dataClasses: Readonly<Record<string, number>> | undefined;
   /** Paths of the fields that the serving endpoint's adapter did not carry, in the request or in the reply. */
   omitted = NOTHING_OMITTED;
   #terms: PricingTerms | undefined;

@@ -19,6 +19,7 @@ import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { IDEMPOTENCY_KEY_HEADER, replayIfCharged } from "./idempotent-replay.ts";
 import type { DecodedRequest, InferenceRequest, ReceivedRequest, RequestSource } from "./inference-request.ts";
+import { inspectContent } from "./inspect-content.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { isTooLong, planRequest } from "./plan.ts";
 import type { AdmittedRequest } from "./planned-request.ts";
@@ -75,12 +76,14 @@ export async function run(
     if (recorder !== undefined) decoded = withCapture(recorder, decoded, sink);
 
     gateway.recheckKey(exchange);
-    let planned = planRequest(gateway, trace, surface, decoded.request);
+    const { dataClasses } = gateway.policyOf(principal.workspace.id, principal.key.id) ?? principal.workspace.policy;
+    const inspection = dataClasses && (await inspectContent(decoded.request));
+    let planned = planRequest(gateway, trace, surface, decoded.request, inspection);
     if (isTooLong(planned.plan) && decoded.request.withCountedInput !== undefined) {
       // The size is an estimate: an exact count decides.
       decoded = { ...decoded, request: await decoded.request.withCountedInput(gateway.tokenCounter) };
       gateway.recheckKey(exchange);
-      planned = planRequest(gateway, trace, surface, decoded.request);
+      planned = planRequest(gateway, trace, surface, decoded.request, inspection);
     }
     const { plan, currentPolicy, changedRouter } = planned;
     if (plan.is === "refused") throw plan.fault;

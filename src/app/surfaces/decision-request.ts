@@ -70,6 +70,12 @@ export class DecisionInferenceRequest implements InferenceRequest {
     return { adapter: decisionsAdapter(this.#ask, { endpoint, model, client: this.#client }), reasoning: undefined };
   }
 
+  /** Images are not inspected. */
+  content(): unknown {
+    const { state, questions } = this.#ask;
+    return { state, questions };
+  }
+
   referencesProviderState(): boolean {
     return false;
   }

@@ -102,6 +102,11 @@ class EmbeddingInferenceRequest implements InferenceRequest {
     return { adapter: embeddingsAdapter({ call: this.#ask, endpoint, model, support }), reasoning: undefined };
   }
 
+  content(): unknown {
+    const { inputs, user } = this.#ask;
+    return { input: inputs.texts, user };
+  }
+
   referencesProviderState(): boolean {
     return false;
   }

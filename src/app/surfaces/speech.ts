@@ -114,6 +114,10 @@ class SpeechInferenceRequest implements InferenceRequest {
     return { adapter: speechAdapter(this.#ask, { endpoint, support, unit: speechUnit(price) }), reasoning: undefined };
   }
 
+  content(): unknown {
+    return this.#ask;
+  }
+
   referencesProviderState(): boolean {
     return false;
   }

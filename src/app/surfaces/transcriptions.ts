@@ -149,6 +149,11 @@ class TranscriptionInferenceRequest implements InferenceRequest {
     return { adapter, reasoning: undefined };
   }
 
+  /** The audio itself is not inspected. */
+  content(): unknown {
+    return this.#ask.parameters;
+  }
+
   referencesProviderState(): boolean {
     return false;
   }

@@ -55,6 +55,11 @@ const HEADERS = {
     "Paths of fields that were accepted and not carried, comma-separated: of the request, and for a reply that is not streamed also of the reply. Array indices are `[]`. At most 20 paths and 1 kB, then the number of further ones, such as `+3`. Absent: everything was carried. In streams, `svc_omitted` of the last event lists those of the reply.",
     "messages[].reasoning_content",
   ],
+  DataClasses: [
+    "X-Svc-Data-Classes",
+    "Findings in the request by data class, comma-separated; only where the policy has rules for data classes.",
+    "personal=3,secret=1",
+  ],
   Overhead: [
     "X-Svc-Overhead-Ms",
     "Milliseconds spent in the gateway itself, excluding providers; for a stream, until its first byte.",
@@ -77,7 +82,7 @@ type HeaderName = keyof typeof HEADERS;
 
 const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
 const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountries"] as const;
-const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "RouteReason", "Overhead"] as const;
+const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "DataClasses", "RouteReason", "Overhead"] as const;
 const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
 const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> = {

@@ -30,6 +30,23 @@ const OwnNodes = z.enum(["subject", "exempt"]);
 const ParameterHandling = z.enum(["strict", "lenient"]);
 const TestKeys = z.enum(["any", "simulated"]);
 
+const DataClassRule = z
+  .strictObject({
+    floor: LevelName.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
+    action: z.enum(["report", "block"]).optional().meta({
+      description: "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `block` refuses.",
+    }),
+    below: LevelName.optional().meta({ description: "With `block`: endpoints below this level only; absent: all." }),
+  })
+  .refine(({ action, below }) => below === undefined || action === "block", {
+    message: "is the level below which `block` holds: set `action` to `block`, or omit it",
+    path: ["below"],
+  });
+const DataClassRules = z.partialRecord(z.enum(["personal", "special", "secret", "business"]), DataClassRule).meta({
+  id: "DataClassRules",
+  description: "Rules for requests that contain data of a class.",
+});
+
 export const PolicyView = z
   .object({
     floor: LevelName.nullable().meta({ description: "Minimum sovereignty level; null: no floor." }),
@@ -43,6 +60,7 @@ export const PolicyView = z
     parameters: ParameterHandling.nullable().meta({
       description: `${PARAMETERS} A key's value replaces the workspace's; null: not set, so a key follows its workspace, and a workspace is strict.`,
     }),
+    data_classes: DataClassRules.optional().meta({ description: "Absent: requests are not inspected." }),
   })
   .meta({ id: "Policy" });
 
@@ -63,6 +81,9 @@ const restrictions = {
   parameters: ParameterHandling.nullable()
     .optional()
     .meta({ description: `${PARAMETERS} Null clears it.` }),
+  data_classes: DataClassRules.nullable().optional().meta({
+    description: "All rules of data classes, which replace the previous ones; an empty object or null clears them.",
+  }),
 };
 
 export const PolicyPatch = z

@@ -24,14 +24,13 @@ let forms: FormTree | undefined;
 /** A number without a check digit yields to one that has it. */
 const UNCHECKED_LESS = 50;
 
-/** Half a millisecond or so of work; a value that begins in a slice is read to its end. */
-const SLICE_CHARS = 16_384;
-
 /**
  * Reads a text once, from front to back, and keeps what the detectors find. Each character is looked up in one table; only
  * what may begin an identifier is looked at more closely, for a bounded number of characters.
  */
 export class Scan implements ScannedText {
+  /** The most characters that one call of `next` reads. */
+  static readonly sliceChars = 16_384;
   readonly text: string;
   readonly context: Context;
   readonly #classes: ReadonlySet<string>;
@@ -66,7 +65,7 @@ export class Scan implements ScannedText {
   /** Reads one slice; false when the text is read. Between slices other work may run. */
   next(): boolean {
     const from = this.#at;
-    const to = Math.min(this.text.length, from + SLICE_CHARS);
+    const to = Math.min(this.text.length, from + Scan.sliceChars);
     for (const [at, list] of this.#lists.entries()) {
       this.#states[at] = list.match(this, this.#listed, to, this.#states[at] ?? 0);
     }

@@ -1,6 +1,7 @@
-/** Sovereignty levels, lowest first. */
-export const LEVELS = ["L0", "L1", "L2", "L3", "L4"] as const;
-export type Level = (typeof LEVELS)[number];
+import { type DataClassRules, tightenDataClasses } from "./data-class-rules.ts";
+import { LEVELS, type Level } from "./level.ts";
+
+export { LEVELS, type Level };
 /** `UNCLASSIFIED` is a data-quality state, not a level: it satisfies no floor. */
 export type LevelState = Level | "UNCLASSIFIED";
 
@@ -20,6 +21,8 @@ export type Policy = {
   readonly testKeysSimulated: boolean;
   /** Null: not stated, which is `strict` in force. A key's own value replaces the workspace's. */
   readonly parameters: ParameterHandling | null;
+  /** Rules for requests that contain data of a class; absent: requests are not inspected. */
+  readonly dataClasses?: DataClassRules;
   /** Combined policies: the floor that key, router and request add, which holds for exempt nodes as well. */
   readonly addedFloor?: Level | null;
   /** Combined policies: only simulated providers are allowed. */
@@ -33,7 +36,7 @@ export type Policy = {
 export type ParameterHandling = "strict" | "lenient";
 
 /** The rules that a workspace can set; the other fields of a policy are derived. */
-export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly">;
+export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly" | "dataClasses">;
 
 export const OPEN_POLICY: Policy = {
   floor: null,
@@ -80,6 +83,8 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
   const addedFloor = ownNodesExempt ? addedFloorOf(policy, more) : null;
   const parameters = more.parameters ?? policy.parameters;
   const simulatedOnly = policy.simulatedOnly === true || more.simulatedOnly === true;
+  const dataClasses =
+    more.dataClasses === undefined ? policy.dataClasses : tightenDataClasses(policy.dataClasses, more.dataClasses);
   const same =
     floor === policy.floor &&
     countries === policy.countries &&
@@ -90,6 +95,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     ownNodesExempt === policy.ownNodesExempt &&
     testKeysSimulated === policy.testKeysSimulated &&
     parameters === policy.parameters &&
+    dataClasses === policy.dataClasses &&
     addedFloor === (policy.addedFloor ?? null) &&
     simulatedOnly === (policy.simulatedOnly ?? false);
   if (same) return policy;
@@ -103,6 +109,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     ownNodesExempt,
     testKeysSimulated,
     parameters,
+    ...(dataClasses === undefined ? {} : { dataClasses }),
     ...(addedFloor === null ? {} : { addedFloor }),
     ...(simulatedOnly ? { simulatedOnly } : {}),
   };

@@ -38,7 +38,16 @@ export function parseKeySettings(input: KeySettingsPatch, names: KnownNames): Pa
 /** Applies a policy patch: null lifts the whole policy, and rules without effect are removed. */
 export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<Policy> | null): Partial<Policy> | null {
   if (change === null) return null;
-  const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels, parameters } = {
+  const {
+    floor,
+    countries,
+    zeroDataRetention,
+    noTraining,
+    blockedProviders,
+    allowedModels,
+    parameters,
+    dataClasses = {},
+  } = {
     ...OPEN_POLICY,
     ...before,
     ...change,
@@ -51,6 +60,7 @@ export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<P
     ...(blockedProviders.length === 0 ? {} : { blockedProviders }),
     ...(allowedModels === null ? {} : { allowedModels }),
     ...(parameters === null ? {} : { parameters }),
+    ...(Object.keys(dataClasses).length === 0 ? {} : { dataClasses }),
   };
   return Object.keys(demands).length === 0 ? null : demands;
 }

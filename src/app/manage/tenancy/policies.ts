@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { invalidValue } from "../../../contract/faults.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
+import type { DataClassRule, DataClassRules } from "../../../domain/tenancy/data-class-rules.ts";
 import { type Policy, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { buffered, type Handler } from "../../exchange.ts";
@@ -34,7 +35,21 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
     ...(input.own_nodes === undefined ? {} : { ownNodesExempt: input.own_nodes === "exempt" }),
     ...(input.test_keys === undefined ? {} : { testKeysSimulated: input.test_keys === "simulated" }),
     ...(input.parameters === undefined ? {} : { parameters: input.parameters }),
+    ...(input.data_classes === undefined ? {} : { dataClasses: definedRules(input.data_classes ?? {}) }),
   };
+}
+
+function definedRules(rules: NonNullable<PolicyInput["data_classes"]>): DataClassRules {
+  return Object.fromEntries(
+    Object.entries(rules).map(([name, { floor, action, below }]): [string, DataClassRule] => [
+      name,
+      {
+        ...(floor === undefined ? {} : { floor }),
+        ...(action === undefined ? {} : { action }),
+        ...(below === undefined ? {} : { below }),
+      },
+    ]),
+  );
 }
 
 export function emptyToNull(list: readonly string[]): readonly string[] | null {
@@ -80,8 +95,14 @@ export function requireModels(param: string, names: readonly string[], { modelId
   return [...new Set(found)];
 }
 
+/** Rules of data classes that were cleared are absent, so that nothing is inspected for them. */
+function policyAfter(before: Policy, demands: Partial<Policy>): Policy {
+  const { dataClasses = {}, ...policy } = { ...before, ...demands };
+  return Object.keys(dataClasses).length === 0 ? policy : { ...policy, dataClasses };
+}
+
 async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
-  const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
+  const changed: Workspace = { ...workspace, policy: policyAfter(workspace.policy, demands) };
   const { id } = workspace;
   // During the write both policies apply, so that every request complies with the version that its evidence cites.
   deps.directory.putWorkspace({ ...workspace, policy: tightenPolicy(workspace.policy, changed.policy) });

@@ -1,6 +1,7 @@
 import type { FaultCode } from "../../faults.ts";
 
 const POLICY_FAULTS: readonly FaultCode[] = [
+  "data_class_not_permitted",
   "sovereignty_floor_not_met",
   "compute_country_not_allowed",
   "zero_data_retention_required",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DATA_CLASS_ACTIONS } from "../../../domain/tenancy/data-class-rules.ts";
 import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
 
 const rules = {
@@ -9,6 +10,16 @@ const rules = {
   blockedProviders: z.array(z.string()),
   allowedModels: z.array(z.string()).nullable(),
 };
+
+/** Absent in versions from before the rule existed, and where requests are not inspected. */
+const dataClasses = z.record(
+  z.string(),
+  z.object({
+    floor: z.enum(LEVELS).exactOptional(),
+    action: z.enum(DATA_CLASS_ACTIONS).exactOptional(),
+    below: z.enum(LEVELS).exactOptional(),
+  }),
+);
 
 const parameters = z.enum(["strict", "lenient"]).nullable();
 
@@ -21,6 +32,7 @@ export const fullPolicySchema: z.ZodType<Policy> = z.object({
   ownNodesExempt: workspaceRules.ownNodesExempt.default(false),
   testKeysSimulated: workspaceRules.testKeysSimulated.default(false),
   parameters: parameters.default(null),
+  dataClasses: dataClasses.exactOptional(),
 });
 
 /** A key's policy has only the rules it sets, and so have versions from before a rule existed. */
@@ -34,4 +46,5 @@ export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
   ownNodesExempt: workspaceRules.ownNodesExempt.exactOptional(),
   testKeysSimulated: workspaceRules.testKeysSimulated.exactOptional(),
   parameters: parameters.exactOptional(),
+  dataClasses: dataClasses.exactOptional(),
 });

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Tenant } from "../support/gateway.ts";
+import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+/** L0 in the US; L3 in FR. */
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud"];
+const EMAIL = "jane.doe@mail.example.eu";
+const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
+
+beforeAll(async () => {
+  scene = await openScene(ALL);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+});
+
+const at = (path: string) => `/workspaces/${tenant.slug}${path}`;
+const setPolicy = (rules: object | null) => scene.gateway.manage("PATCH", at("/policy"), { data_classes: rules });
+const setKey = (rules: object) =>
+  scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: { data_classes: rules } });
+const ask = (content: string, more: object = {}) =>
+  scene.chat(tenant.key, { messages: [{ role: "user", content }], ...more });
+/** Everything that a provider received. */
+const receivedBy = (provider: Provider) => JSON.stringify(scene.at(provider).requests);
+
+describe("rules of data classes", () => {
+  test("CLASS-02 a floor holds for requests with data of the class, and for no others", async () => {
+    await setPolicy({ personal: { floor: "L3" } });
+    const plain = await ask("What is the capital of France?");
+    expect([plain.headers.get("x-svc-provider"), plain.headers.get("x-svc-data-classes")]).toEqual([
+      "deepinfra",
+      "none",
+    ]);
+    const personal = await ask(`Write to ${EMAIL}`);
+    expect([personal.headers.get("x-svc-provider"), personal.headers.get("x-svc-data-classes")]).toEqual([
+      "ovhcloud",
+      "personal=1",
+    ]);
+    expect(receivedBy("deepinfra")).not.toContain(EMAIL);
+    const { detail } = await scene.row(personal.body.id);
+    expect(detail).toMatchObject({ data_classes: { personal: 1 } });
+  });
+
+  test("CLASS-02 every string counts: system prompts, tools, their results, names of fields", async () => {
+    await setPolicy({ personal: { floor: "L4" } });
+    const tool = { type: "function", function: { name: "f", parameters: { type: "object", description: EMAIL } } };
+    for (const more of [
+      {
+        messages: [
+          { role: "system", content: EMAIL },
+          { role: "user", content: "Hi" },
+        ],
+      },
+      { tools: [tool] },
+      { user: EMAIL },
+      { stop: [EMAIL] },
+    ]) {
+      const refused = await ask("Hi", more);
+      expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+    }
+  });
+
+  test("CLASS-02 what is blocked is refused with its place and never its text, and reaches no provider", async () => {
+    await setPolicy({ secret: { action: "block" } });
+    const refused = await ask(`The token is ${TOKEN}.`);
+    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
+      403,
+      "data_class_not_permitted",
+      "messages[0].content",
+    ]);
+    expect(refused.body.error.message).toContain('"secret" (secret.github) at messages[0].content, offset 13');
+    expect(JSON.stringify(refused.body)).not.toContain(TOKEN.slice(4));
+    expect(receivedBy("deepinfra") + receivedBy("ovhcloud")).not.toContain(TOKEN);
+  });
+
+  test("CLASS-02 the place of a finding names no member that could be data itself", async () => {
+    await setPolicy({ secret: { action: "block" } });
+    const parameters = { type: "object", properties: { [EMAIL]: { description: TOKEN } } };
+    const refused = await ask("Hi", { tools: [{ type: "function", function: { name: "f", parameters } }] });
+    expect(refused.body.error.param).toBe("tools[0].function.parameters.properties.*.description");
+  });
+
+  test("CLASS-02 a key only tightens, and a block below a level leaves the endpoints above it", async () => {
+    await setPolicy({ personal: { floor: "L3" } });
+    await setKey({ personal: { floor: "L0" }, secret: { action: "block", below: "L3" } });
+    expect((await ask(`Write to ${EMAIL}`)).headers.get("x-svc-provider")).toBe("ovhcloud");
+    expect((await ask(`Use ${TOKEN}`)).headers.get("x-svc-provider")).toBe("ovhcloud");
+    await setPolicy(null);
+    expect((await ask(`Write to ${EMAIL}`)).headers.get("x-svc-provider")).toBe("deepinfra");
+  });
+
+  test("CLASS-02 token counts and failover keep to the rules as well", async () => {
+    await setPolicy({ personal: { action: "block" } });
+    const body = { model: MODEL, messages: [{ role: "user", content: EMAIL }] };
+    const refused = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body });
+    expect([refused.status, refused.body.error.type]).toEqual([403, "permission_error"]);
+    const before = scene.at("deepinfra").requests.length;
+    await setPolicy({ personal: { floor: "L3" } });
+    scene.at("ovhcloud").next({ status: 503, json: { error: { message: "busy" } } });
+    expect((await ask(`Write to ${EMAIL}`)).status).toBeGreaterThanOrEqual(500);
+    expect(scene.at("deepinfra").requests.length).toBe(before);
+  });
+
+  test("CLASS-02 rules are versioned and read back; without them nothing is inspected", async () => {
+    const rules = { personal: { floor: "L2" }, secret: { action: "block", below: "L4" } };
+    expect((await setPolicy(rules)).data_classes).toEqual(rules);
+    expect((await scene.gateway.manage("GET", at("/policy"))).data_classes).toEqual(rules);
+    const { data } = await scene.gateway.manage("GET", at("/policy/versions"));
+    expect(data[0].policy.data_classes).toEqual(rules);
+    expect((await setPolicy({})).data_classes).toBeUndefined();
+    expect((await ask(EMAIL)).headers.get("x-svc-data-classes")).toBeNull();
+  });
+});
