@@ -18,7 +18,7 @@ export type JsonSource = Buffer | JsonDocument;
 export const JSON_LIMITS: JsonLimits = {
   depthMax: JSON_DEPTH_MAX,
   membersMax: 400_000,
-  stringCharsMax: 16 * 1024 * 1024,
+  stringCharsMax: 32 * 1024 * 1024,
 };
 
 /** A JSON document from outside: its limits are checked before objects are built, and it is parsed at most once. */

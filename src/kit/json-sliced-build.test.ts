@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 import { EventLoopTurns, type TurnWork } from "./event-loop-turns.ts";
 import { buildJsonInSlices } from "./json-sliced-build.ts";
 import { JsonSpan } from "./json-span.ts";
-import { type BulkValues, type JsonLimits, JsonStructureScanner } from "./json-structure.ts";
+import { type BulkValues, type JsonLimits, JsonStructureScanner, type ReadMember } from "./json-structure.ts";
 
 const LIMITS: JsonLimits = { depthMax: 128, membersMax: 1_000_000, stringCharsMax: 10_000_000 };
 
 function scanned(
   text: string,
   pieceChars: number,
-  { limits = LIMITS, bulk }: { limits?: JsonLimits; bulk?: BulkValues },
+  { limits = LIMITS, bulk, read }: { limits?: JsonLimits; bulk?: BulkValues; read?: ReadMember },
 ) {
-  const scanner = new JsonStructureScanner(limits, bulk);
+  const scanner = new JsonStructureScanner(limits, { bulk, read });
   let problem: string | undefined;
   for (let at = 0; at < text.length && problem === undefined; at += pieceChars)
     problem = scanner.scan(text.slice(at, at + pieceChars));
@@ -144,4 +144,15 @@ test("SAFE-01 vectors are exempt from the member limit and kept as text; a mixed
   expect(mixed.value).toEqual([...vector, "x"]);
   const infinite = await built(`[${vector.join(",")},1e39]`, { bulk: "number-lists" });
   expect(infinite.value).toMatchObject({ numbers: undefined });
+});
+
+test("SAFE-01 the parts of a reply are limited where its reader walks, and nowhere else", () => {
+  const read = { member: "choices", levels: 4 };
+  const many = (item: string) => `[${Array.from({ length: 6_001 }, () => item).join(",")}]`;
+  const problemOf = (text: string) => scanned(text, 1_000, { read }).problem;
+  expect(problemOf(`{"choices":${many("{}")}}`)).toBe("more than 6000 parts in its choices");
+  expect(problemOf(`{"choices":[{"message":{"calls":${many("{}")}}}]}`)).toBeUndefined();
+  expect(problemOf(`{"choices":[{"calls":${many("{}")}}]}`)).toBe("more than 6000 parts in its choices");
+  expect(problemOf(`{"x":${many('{"choices":[]}')},"choices":[{}]}`)).toBeUndefined();
+  expect(problemOf(`{"choices":1,"x":${many("{}")}}`)).toBeUndefined();
 });

@@ -8,6 +8,15 @@ export type JsonLimits = {
 /** Values that are exempt from the member limit and kept as text: members of one name, or lists of numbers. */
 export type BulkValues = { readonly member: string } | "number-lists";
 
+/**
+ * The member that its reader walks through, and how many levels of it: the objects and lists there are limited, because each
+ * costs far more than to build it. `prompt_tokens` beside it is not read that way.
+ */
+export type ReadMember = { readonly member: string; readonly levels: number };
+
+/** What is special about a document. */
+export type DocumentShape = { readonly bulk?: BulkValues | undefined; readonly read?: ReadMember | undefined };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const UNDERSCORE = 0x5f;
@@ -30,6 +39,10 @@ const BIG_CHARS = 16_384;
 /** Longest key, and longest number. */
 const TOKEN_CHARS_MAX = 65_536;
 const SPACE_CHARS_MAX = 262_144;
+/** What a reader of replies handles in one event-loop turn. */
+const READ_PARTS_MAX = 6_000;
+/** The member is at the top, or inside the object of a stream event. */
+const READ_MEMBER_DEPTH_MAX = 2;
 
 /**
  * Scans the structure of a JSON text that arrives in pieces and enforces its limits before any object is built. The grammar
@@ -39,6 +52,11 @@ export class JsonStructureScanner {
   readonly #limits: JsonLimits;
   readonly #bulkMember: string | undefined;
   readonly #hasNumberLists: boolean;
+  readonly #read: ReadMember | undefined;
+  /** Depth of the object whose member is read; 0: outside. */
+  #readDepth = 0;
+  #isReadNext = false;
+  #readParts = 0;
   /** Offset of the current piece in the text. */
   #base = 0;
   #depth = 0;
@@ -74,8 +92,9 @@ export class JsonStructureScanner {
   /** Ends of the bulk values, by their start. */
   readonly bulk = new Map<number, number>();
 
-  constructor(limits: JsonLimits, bulk?: BulkValues) {
+  constructor(limits: JsonLimits, { bulk, read }: DocumentShape = {}) {
     this.#limits = limits;
+    this.#read = read;
     this.#bulkMember = typeof bulk === "object" ? bulk.member : undefined;
     this.#hasNumberLists = bulk === "number-lists";
   }
@@ -132,6 +151,7 @@ export class JsonStructureScanner {
     this.#isKey = this.#mayBeKey;
     this.#mayBeKey = false;
     this.#isBulkNext = false;
+    this.#isReadNext = false;
     this.#endNumbers();
   }
 
@@ -178,9 +198,12 @@ export class JsonStructureScanner {
     if (this.#stringChars > KEY_CHARS_KEPT) return;
     const isSplit = this.#carried !== "";
     const first = isSplit ? this.#carried.charCodeAt(0) : piece.charCodeAt(start);
-    const name = this.#bulkMember;
-    if (name !== undefined && this.#stringChars === name.length)
-      this.#isBulkNext = isSplit ? this.#carried + piece.slice(start, end) === name : piece.startsWith(name, start);
+    const is = (name: string) =>
+      this.#stringChars === name.length &&
+      (isSplit ? this.#carried + piece.slice(start, end) === name : piece.startsWith(name, start));
+    if (this.#bulkMember !== undefined) this.#isBulkNext = is(this.#bulkMember);
+    if (this.#read !== undefined && this.#readDepth === 0 && this.#depth <= READ_MEMBER_DEPTH_MAX)
+      this.#isReadNext = is(this.#read.member);
     if ((first === UNDERSCORE || first === BACKSLASH) && isProto(this.#carried + piece.slice(start, end)))
       this.#problem ??= "the key __proto__";
   }
@@ -200,6 +223,7 @@ export class JsonStructureScanner {
       this.#literalChars += 1;
       this.#mayBeKey = false;
       this.#isBulkNext = false;
+      this.#isReadNext = false;
       if ((code >= DIGIT_0 && code <= DIGIT_9) || code === MINUS) this.#isAfterNumber = true;
       else if (!this.#isAfterNumber) this.#endNumbers();
     }
@@ -212,7 +236,10 @@ export class JsonStructureScanner {
       this.#bulkStart = at;
     }
     this.#isBulkNext = false;
+    if (this.#isReadNext) this.#readDepth = this.#depth;
+    this.#isReadNext = false;
     this.#depth += 1;
+    if (this.#readDepth > 0) this.#countReadPart();
     this.#starts[this.#depth] = at;
     this.#arrays[this.#depth] = code === OPEN_BRACKET;
     this.#mayBeKey = code === OPEN_BRACE;
@@ -236,10 +263,18 @@ export class JsonStructureScanner {
     this.#isAfterNumber = false;
     this.#mayBeKey = false;
     this.#depth = Math.max(0, this.#depth - 1);
+    if (this.#readDepth === this.#depth) this.#readDepth = 0;
     if (this.#bulkDepth > 0 && this.#bulkDepth === this.#depth) {
       this.bulk.set(this.#bulkStart, at + 1);
       this.#bulkDepth = 0;
     }
+  }
+
+  #countReadPart(): void {
+    if (this.#bulkDepth > 0 || this.#depth - this.#readDepth > (this.#read?.levels ?? 0)) return;
+    this.#readParts += 1;
+    if (this.#readParts > READ_PARTS_MAX)
+      this.#problem ??= `more than ${READ_PARTS_MAX} parts in its ${this.#read?.member}`;
   }
 
   /** The open array turned out to be an ordinary one: its numbers count. */

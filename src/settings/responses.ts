@@ -9,7 +9,7 @@ export const RESPONSE_SETTINGS = {
   ),
   GATEWAY_ANSWER_MAX_STRING: setting(
     integer(65_536, 268_435_456),
-    16 * 1024 * 1024,
+    32 * 1024 * 1024,
     "Longest string in a response, in characters.",
   ),
   GATEWAY_ANSWER_SLICE_BYTES: setting(

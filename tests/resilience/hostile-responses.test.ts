@@ -29,14 +29,14 @@ const chat = () => scene.gateway.call(tenant.key, "/v1/chat/completions", json(M
 const MANY = `"x":[${'{"a":0},'.repeat((15 * MEBIBYTE) / 8)}0]`;
 const DEEP = `"x":${"[".repeat(200)}${"]".repeat(200)}`;
 const DEEP_AND_LONG = `"y":"${"y".repeat(100_000)}",${DEEP}`;
-const LONG_STRING = `"x":"${"x".repeat(17 * MEBIBYTE)}"`;
+const LONG_STRING = `"x":"${"x".repeat(33 * MEBIBYTE)}"`;
 
 describe("a response is rejected for its shape, not charged, and not retried at the same endpoint", () => {
   test.each([
     ["many small members", MANY, "more than 400000 members and items"],
     ["deep nesting in a short response", DEEP, "nested deeper than 128 levels"],
     ["deep nesting in a long response", DEEP_AND_LONG, "nested deeper than 128 levels"],
-    ["a giant string", LONG_STRING, "a string longer than 16777216 characters"],
+    ["a giant string", LONG_STRING, "a string longer than 33554432 characters"],
     ["a giant key", `"${"k".repeat(70_000)}":1`, "a key longer than 65536 characters"],
     ["a prototype key in a long response", `"x":{"__proto__":"${"p".repeat(70_000)}"}`, "the key __proto__"],
   ])("SAFE-01 %s", async (_name, member, reason) => {

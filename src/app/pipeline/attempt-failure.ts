@@ -6,6 +6,7 @@ import {
   attributeToNode,
   attributeToOwnKey,
   classifyCredentialFailure,
+  classifyFailure,
   classifyNodeOffline,
   classifyOwnKeyRemoved,
   classifyUnclaimed,
@@ -40,8 +41,23 @@ export function unencodableAttempt(
 
 const NO_ADAPTER: Pick<UpstreamAdapter, "adjusted"> = {};
 
+/** The request was not sent. */
+export function unsentOutcome(
+  relay: { readonly disconnected: boolean },
+  { provider }: Pick<Endpoint, "provider">,
+  why: string,
+  kind: "connect" | "aborted" = "aborted",
+): AttemptOutcome {
+  if (relay.disconnected) return { is: "disconnected", stream: undefined };
+  return { is: "failed", verdict: classifyFailure({ kind, sent: false, why }, provider), upstreamStatus: null };
+}
+
+export function withdrawnOutcome(...planned: Parameters<typeof withdrawnVerdict>): AttemptOutcome {
+  return { is: "failed", verdict: withdrawnVerdict(...planned), upstreamStatus: null };
+}
+
 /** Why the planned endpoint cannot be used any more. */
-export function withdrawnVerdict(
+function withdrawnVerdict(
   { ownKey, node, endpoint }: Attempt,
   /** The endpoint in the current catalogue. */
   row: Endpoint | undefined,

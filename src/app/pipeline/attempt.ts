@@ -5,13 +5,11 @@ import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import {
   classifyExcluded,
   classifyFailure,
-  classifyMalformed,
   classifyOwnOnly,
   redactVerdict,
 } from "../../io/upstream/classify-failure.ts";
 import { authorize, upstreamHeaders } from "../../io/upstream/connections.ts";
 import { presentedSecrets } from "../../io/upstream/credential-secrets.ts";
-import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import { withPlausibilityChecks } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBody, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
@@ -29,11 +27,12 @@ import {
   type MissingCredential,
   missingCredentialFor,
   unencodableAttempt,
+  unsentOutcome,
   withCatalogueClaims,
-  withdrawnVerdict,
+  withdrawnOutcome,
 } from "./attempt-failure.ts";
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
-import { errorReader, IGNORE, isJson } from "./error-response.ts";
+import { errorReader, isJson, rejectCompressed } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
 import { HOP_HEADER } from "./loop-detection.ts";
@@ -245,14 +244,7 @@ function dispatch(
   handle: CancelHandle,
 ): MaybePromise<AttemptOutcome> {
   const { endpoint } = attempt;
-  const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): AttemptOutcome =>
-    relay.disconnected
-      ? { is: "disconnected", stream: undefined }
-      : {
-          is: "failed",
-          verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
-          upstreamStatus: null,
-        };
+  const unsent = (why: string, kind?: "connect") => unsentOutcome(relay, endpoint, why, kind);
   if (headers === "unreached") return unsent("the provider's identity service returned no token", "connect");
   if (headers === "refused")
     return relay.disconnected ? unsent("the client disconnected") : credentialRefusedOutcome(attempt);
@@ -262,7 +254,8 @@ function dispatch(
   const policy = currentPolicy();
   if (policy === undefined) return unsent("the workspace no longer exists");
   const row = currentEndpointFor(gateway, attempt);
-  if (row === undefined) return withdrawnOutcome(gateway, attempt);
+  if (row === undefined)
+    return withdrawnOutcome(attempt, currentEndpoint(gateway, attempt), connectionsOfAttempt(gateway, attempt));
   // The policy, the router or the catalogue may have changed since the plan was made.
   const router = changedRouter();
   const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
@@ -302,17 +295,11 @@ function dispatch(
         onFailure: (failure) => failed(failure, null),
         onHeaders(status, headers) {
           const { provider, model } = endpoint;
-          const hold = (lease: MemoryLease) => relay.hold(lease);
-          const workspaceId = trace.principal.workspace.id;
-          const from = { gateway, status, headers, provider, model, workspaceId };
-          const reading = { ...from, adapter, resolve, failed, hold, call: sent };
+          const from = { gateway, status, headers, provider, model, workspaceId: trace.principal.workspace.id };
+          const reading = { ...from, adapter, resolve, failed, relay, call: sent };
           if (status !== 200) return errorReader(reading);
-          if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
-            const verdict = classifyMalformed("compressed although not requested", endpoint.provider);
-            resolve({ is: "failed", verdict, upstreamStatus: status });
-            sent.abort();
-            return IGNORE;
-          }
+          if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity")
+            return rejectCompressed(reading);
           if (adapter.openAudioStream !== undefined)
             return audioReader(relay, {
               call: sent,
@@ -336,11 +323,6 @@ function currentEndpointFor(gateway: GatewayDeps, attempt: Attempt): Endpoint | 
   if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
     return undefined;
   return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
-}
-
-function withdrawnOutcome(gateway: GatewayDeps, attempt: Attempt): AttemptOutcome {
-  const verdict = withdrawnVerdict(attempt, currentEndpoint(gateway, attempt), connectionsOfAttempt(gateway, attempt));
-  return { is: "failed", verdict, upstreamStatus: null };
 }
 
 /** Undefined when the workspace's key or node was removed. */

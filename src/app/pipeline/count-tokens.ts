@@ -24,7 +24,8 @@ import type { PlannedRequest, PlanningRequest } from "./planned-request.ts";
 import { RequestTrace } from "./record.ts";
 import { addInferenceHeaders, Relay } from "./relay.ts";
 import { RetryLoop } from "./retry-loop.ts";
-import { disconnectedRecord, settleUncharged } from "./settle.ts";
+import { settleUncharged } from "./settle.ts";
+import { disconnectedRecord } from "./settled-end.ts";
 import { traceUndecoded } from "./trace-undecoded.ts";
 import { waitForSlot } from "./wait-for-slot.ts";
 

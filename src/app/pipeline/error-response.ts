@@ -5,11 +5,12 @@ import {
   classifyStatus,
   type FailureVerdict,
 } from "../../io/upstream/classify-failure.ts";
+import { classifyShape } from "../../io/upstream/rejected-response.ts";
 import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
-import { tryParseDocument } from "../../kit/json-document.ts";
+import { type JsonDocument, tryParseDocument } from "../../kit/json-document.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -71,7 +72,7 @@ function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }
 }
 
 /** An error report inside a response of status 200. */
-export function embeddedProblem(
+function embeddedProblem(
   body: unknown,
   adapter: UpstreamAdapter,
   headers: IncomingHttpHeaders,
@@ -81,6 +82,32 @@ export function embeddedProblem(
   const { error, object } = first;
   const isReport = isJsonObject(error) || (typeof error === "string" && error !== "") || object === "error";
   return isReport ? adapter.decodeProblem(body, null, headers) : undefined;
+}
+
+export function rejectCompressed({ provider, status, resolve, call }: ErrorReading): UpstreamBodyHandler {
+  const verdict = classifyMalformed("compressed although not requested", provider);
+  resolve({ is: "failed", verdict, upstreamStatus: status });
+  call.abort();
+  return IGNORE;
+}
+
+/** The outcome of a response that is no reply: it may exceed a limit, or be an error report. */
+export function undecodedOutcome(document: JsonDocument, reading: BufferedReading): AttemptOutcome {
+  const { adapter, headers, provider } = reading;
+  const limit = document.exceeded;
+  if (limit !== undefined) return { is: "failed", verdict: classifyShape(limit, provider), upstreamStatus: 200 };
+  const problem = embeddedProblem(document.value, adapter, headers);
+  if (problem === undefined) return unusableOutcome("not a valid response of its dialect", adapter, reading);
+  return { is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 };
+}
+
+export function unusableOutcome(
+  why: string,
+  { unusableFaultCode: code }: Pick<UpstreamAdapter, "unusableFaultCode">,
+  { provider, model }: Pick<BufferedReading, "provider" | "model">,
+): AttemptOutcome {
+  const verdict = classifyMalformed(why, provider, code === undefined ? undefined : { code, model });
+  return { is: "failed", verdict, upstreamStatus: 200 };
 }
 
 /** Classifies an error event like an HTTP status. */
@@ -102,5 +129,5 @@ export type BufferedReading = ResponseReading & {
   readonly model: string;
   readonly workspaceId: string;
   /** Keeps the memory of the response accounted for until the request is settled. */
-  readonly hold: (lease: MemoryLease) => void;
+  readonly relay: { hold(lease: MemoryLease): void };
 };

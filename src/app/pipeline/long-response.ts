@@ -1,9 +1,9 @@
 import { LargeResponse } from "../../io/upstream/large-response.ts";
 import { classifyRejection } from "../../io/upstream/rejected-response.ts";
-import type { JsonDocument } from "../../kit/json-document.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import type { BufferedReading } from "./error-response.ts";
+import { type BufferedReading, undecodedOutcome } from "./error-response.ts";
 
 /** A response that is too long to be read in one event-loop turn. */
 export type LongResponse = {
@@ -12,15 +12,15 @@ export type LongResponse = {
   stop(): void;
 };
 
-/** `outcomeOf` judges the decoded reply. */
+/** `outcomeOf` judges a decoded reply. */
 export function openLongResponse(
   reading: BufferedReading,
-  outcomeOf: (document: JsonDocument, reply: WholeReply | UnusableReply | undefined) => AttemptOutcome,
+  outcomeOf: (reply: WholeReply | UnusableReply, adapter: UpstreamAdapter, reading: BufferedReading) => AttemptOutcome,
 ): LongResponse {
-  const { gateway, call, adapter, provider, resolve, failed, workspaceId, hold, headers } = reading;
+  const { gateway, call, adapter, provider, resolve, failed, workspaceId, relay, headers } = reading;
   const guard = gateway.responses;
   const lease = guard.memory.open(workspaceId);
-  hold(lease);
+  relay.hold(lease);
   const response = new LargeResponse({
     guard,
     lease,
@@ -39,7 +39,7 @@ export function openLongResponse(
       adapter.decodeInSlices === undefined
         ? adapter.decodeResponse(document, headers)
         : await adapter.decodeInSlices(document, headers, work);
-    const outcome = outcomeOf(document, reply);
+    const outcome = reply === undefined ? undecodedOutcome(document, reading) : outcomeOf(reply, adapter, reading);
     if (outcome.is === "failed") response.stop();
     resolve(outcome);
   };

@@ -1,9 +1,11 @@
 import type { Fault } from "../../contract/faults.ts";
+import type { Charge } from "../../domain/billing/charge.ts";
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
-import type { Usage } from "../../language/canon/usage.ts";
+import { tokensOfWeight } from "../../language/canon/tokens.ts";
+import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 
@@ -64,6 +66,31 @@ export function withoutReportedUsage({
   declined,
 }: MeteredUsage): MeteredUsage {
   return { usage: undefined, outputWeight, units, estimate, extraUses, declined, isUsageRejected: true };
+}
+
+/** The gateway's estimate where the provider reported no usage, or not all of it. */
+export function estimatedUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
+  const { characters = null, seconds = null } = metered.units ?? {};
+  const outputTokens = tokensOfWeight(metered.outputWeight);
+  if (metered.usage !== undefined) {
+    const { promptCount = 1 } = metered;
+    const usage = promptCount > 1 ? { ...metered.usage, inputs: promptCount } : metered.usage;
+    // A partial usage that covers less than half of the sent output is stale; a smaller lag is accepted.
+    const isStale = 2 * usage.outputTokens < outputTokens;
+    const partial = isStale ? { ...usage, outputTokens } : usage;
+    // With compaction the provider reports the input only at the end. Audio is billed by its units instead.
+    if (partial.inputTokens === 0 && metered.units === undefined)
+      return { ...partial, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
+    return { ...partial, characters, seconds, estimated: isStale };
+  }
+  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
+  const counts = { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, isReasoningUncounted: true } as const;
+  return { ...counts, characters, seconds, estimated: true };
+}
+
+export function capCharge(charge: Charge, maxNanos: bigint): Charge {
+  if (charge.nanos <= maxNanos) return charge;
+  return { nanos: maxNanos, record: { ...charge.record, nanos: maxNanos.toString() } };
 }
 
 export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "onRequestFinished" | "onNotice">;

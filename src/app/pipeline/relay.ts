@@ -2,7 +2,6 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { classifyMalformed } from "../../io/upstream/classify-failure.ts";
-import { classifyShape } from "../../io/upstream/rejected-response.ts";
 import { LARGE_RESPONSE_BYTES } from "../../io/upstream/response-guard.ts";
 import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
@@ -13,7 +12,7 @@ import { listOmitted } from "../../language/canon/omitted-paths.ts";
 import type { ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import { type BufferedReading, classifyProblem, embeddedProblem, type RelayEvents } from "./error-response.ts";
+import { type BufferedReading, type RelayEvents, undecodedOutcome, unusableOutcome } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
 import { dataClassesText } from "./inspect-content.ts";
@@ -190,7 +189,7 @@ export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
       if (long !== undefined) return long.push(chunk);
       chunks.push(chunk);
       if (bytes <= LARGE_RESPONSE_BYTES) return "more";
-      long = openLongResponse(reading, (document, reply) => decodedOutcome(reading, document, reply));
+      long = openLongResponse(reading, bufferedOutcome);
       return long.push(Buffer.concat(chunks.splice(0)));
     },
     onEnd() {
@@ -198,7 +197,8 @@ export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
       const [only] = chunks;
       const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
       const document = new JsonDocument(body, gateway.responses.json);
-      resolve(decodedOutcome(reading, document, adapter.decodeResponse(document, headers)));
+      const reply = adapter.decodeResponse(document, headers);
+      resolve(reply === undefined ? undecodedOutcome(document, reading) : bufferedOutcome(reply, adapter, reading));
     },
     onFailure(failure) {
       long?.stop();
@@ -207,29 +207,13 @@ export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
   };
 }
 
-/** The outcome of a decoded response; undefined: it is no reply, and may be an error report. */
-function decodedOutcome(
-  { adapter, headers, provider, model }: BufferedReading,
-  document: JsonDocument,
-  reply: WholeReply | UnusableReply | undefined,
-): AttemptOutcome {
-  if (reply !== undefined) return bufferedOutcome(reply, adapter, { provider, model });
-  const limit = document.exceeded;
-  if (limit !== undefined) return { is: "failed", verdict: classifyShape(limit, provider), upstreamStatus: 200 };
-  const problem = embeddedProblem(document.value, adapter, headers);
-  if (problem === undefined) return bufferedOutcome(undefined, adapter, { provider, model });
-  return { is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 };
-}
-
 export function bufferedOutcome(
-  reply: WholeReply | UnusableReply | undefined,
-  { unusableFaultCode: code }: UpstreamAdapter,
-  { provider, model }: Pick<Endpoint, "provider" | "model">,
+  reply: WholeReply | UnusableReply,
+  adapter: Pick<UpstreamAdapter, "unusableFaultCode">,
+  endpoint: Pick<Endpoint, "provider" | "model">,
 ): AttemptOutcome {
-  if (reply !== undefined && !("unusable" in reply)) return { is: "complete", reply, upstreamStatus: 200 };
-  const faultCode = code === undefined ? undefined : { code, model };
-  const verdict = classifyMalformed(reply?.unusable ?? "not a valid response of its dialect", provider, faultCode);
-  return { is: "failed", verdict, upstreamStatus: 200 };
+  if ("unusable" in reply) return unusableOutcome(reply.unusable, adapter, endpoint);
+  return { is: "complete", reply, upstreamStatus: 200 };
 }
 
 /** Surfaces with a closed list of headers in their specification; their route reason is only in the log. */

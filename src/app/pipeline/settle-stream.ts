@@ -10,14 +10,8 @@ import type { EndedAttempt } from "./attempt-outcome.ts";
 import type { ChargedEnd, MeteredUsage, Settlement } from "./metered-usage.ts";
 import type { AdmittedRequest } from "./planned-request.ts";
 import { recordStats } from "./record.ts";
-import {
-  CLIENT_DISCONNECTED,
-  disconnectedRecord,
-  settleCharged,
-  settleUncharged,
-  traceReply,
-  usageContext,
-} from "./settle.ts";
+import { settleCharged, settleUncharged, traceReply, usageContext } from "./settle.ts";
+import { CLIENT_DISCONNECTED, disconnectedRecord } from "./settled-end.ts";
 
 /** The settle stage of a streamed or abandoned response: charges or releases the hold by the outcome and ends the stream. */
 export function settleStream(

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { fault } from "../../contract/faults.ts";
 import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
 import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
 import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
@@ -7,13 +7,14 @@ import { isOwnResource } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { StreamedReply } from "../../language/canon/reply.ts";
-import { isImplausibleUsage, tokensOfWeight } from "../../language/canon/tokens.ts";
-import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { isImplausibleUsage } from "../../language/canon/tokens.ts";
 import { NO_CEILING } from "../../language/canon/usage-ceiling.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
 import {
   type ChargedEnd,
+  capCharge,
+  estimatedUsage,
   type MeteredUsage,
   type Settlement,
   type SettlementDeps,
@@ -23,23 +24,7 @@ import {
 } from "./metered-usage.ts";
 import type { AdmittedRequest } from "./planned-request.ts";
 import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
-
-/** The status of a client that disconnected before the response was complete; it appears in the log only. */
-export const CLIENT_DISCONNECTED = { status: 499, errorCode: "client_disconnected" } as const;
-
-export function disconnectedRecord(trace: RequestTrace): RequestRecord {
-  return trace.finishedRecord({ ...CLIENT_DISCONNECTED, usage: null, charge: null });
-}
-
-/** A fault of a request that is already settled and charged. */
-export class SettledFault extends Error {
-  readonly fault: Fault;
-
-  constructor(problem: Fault) {
-    super(problem.message);
-    this.fault = problem;
-  }
-}
+import { disconnectedRecord, SettledFault } from "./settled-end.ts";
 
 /** The settle stage of a buffered response: charges it, then sends it. */
 export async function settleComplete(
@@ -188,27 +173,8 @@ function isUsageMissing({ usage, units, isUsagePartial }: MeteredUsage): boolean
 
 /** The provider's usage, or the gateway's estimate marked as such. */
 function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
-  const { characters = null, seconds = null } = metered.units ?? {};
-  if (metered.usage !== undefined) {
-    const { promptCount = 1 } = metered;
-    const usage = promptCount > 1 ? { ...metered.usage, inputs: promptCount } : metered.usage;
-    if (metered.isUsagePartial !== true) return { ...usage, characters, seconds, estimated: false };
-    const outputTokens = tokensOfWeight(metered.outputWeight);
-    // A partial usage that covers less than half of the sent output is stale; a smaller lag is accepted.
-    const isStale = 2 * usage.outputTokens < outputTokens;
-    const partial = isStale ? { ...usage, outputTokens } : usage;
-    // With compaction the provider reports the input only at the end. Audio is billed by its units instead.
-    if (partial.inputTokens === 0 && metered.units === undefined)
-      return { ...partial, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
-    return { ...partial, characters, seconds, estimated: isStale };
-  }
-  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
-  const outputTokens = tokensOfWeight(metered.outputWeight);
-  const counts = { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, isReasoningUncounted: true } as const;
-  return { ...counts, characters, seconds, estimated: true };
-}
-
-function capCharge(charge: Charge, maxNanos: bigint): Charge {
-  if (charge.nanos <= maxNanos) return charge;
-  return { nanos: maxNanos, record: { ...charge.record, nanos: maxNanos.toString() } };
+  const { usage, promptCount = 1, units } = metered;
+  if (usage === undefined || metered.isUsagePartial === true) return estimatedUsage(metered, inputTokensEstimate);
+  const { characters = null, seconds = null } = units ?? {};
+  return { ...usage, ...(promptCount > 1 ? { inputs: promptCount } : {}), characters, seconds, estimated: false };
 }

@@ -2,7 +2,7 @@ import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import { isJsonObject, MemberIndex, type MemberSpan } from "../../kit/json.ts";
 import { BuiltJsonDocument, type JsonDocument } from "../../kit/json-document.ts";
 import { buildJsonInSlices } from "../../kit/json-sliced-build.ts";
-import { type BulkValues, JsonStructureScanner } from "../../kit/json-structure.ts";
+import { type DocumentShape, JsonStructureScanner } from "../../kit/json-structure.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import type { ResponseGuard } from "./response-guard.ts";
 import type { MemoryLease } from "./response-memory.ts";
@@ -11,8 +11,7 @@ import type { MemoryLease } from "./response-memory.ts";
 export type ResponseRejection = { readonly is: "shape" | "memory"; readonly why: string };
 
 /** How the objects of a response are built. */
-export type DocumentForm = {
-  readonly bulk?: BulkValues | undefined;
+export type DocumentForm = DocumentShape & {
   /** Numbers keep their digits. */
   readonly numbers?: "lossless" | undefined;
 };
@@ -54,7 +53,7 @@ export class LargeResponse {
   constructor(deps: LargeResponseDeps) {
     this.#deps = deps;
     this.#work = deps.guard.turns.begin();
-    this.#scanner = new JsonStructureScanner(deps.guard.json, deps.form.bulk);
+    this.#scanner = new JsonStructureScanner(deps.guard.json, deps.form);
   }
 
   push(chunk: Buffer): "more" | "pause" {
@@ -159,7 +158,7 @@ export async function readDocumentInSlices(
   { guard, lease, form }: Pick<LargeResponseDeps, "guard" | "lease" | "form">,
 ): Promise<JsonDocument | ResponseRejection> {
   const work = guard.turns.begin();
-  const scanner = new JsonStructureScanner(guard.json, form.bulk);
+  const scanner = new JsonStructureScanner(guard.json, form);
   let membersHeld = 0;
   let full = lease.grow(text.length);
   for (let at = 0; at < text.length && full === undefined; at += PIECE_BYTES) {

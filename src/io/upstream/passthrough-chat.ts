@@ -13,6 +13,7 @@ import {
   requestPatches,
 } from "../../language/dialects/chat/passthrough/request.ts";
 import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
+import { REPLY_SHAPE as CHAT_REPLY_SHAPE } from "../../language/dialects/chat/upstream/dialect.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import type { AdapterTarget, InboundChat, UpstreamAdapter } from "./upstream-adapter.ts";
 
@@ -39,7 +40,7 @@ export function passthroughChat(
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    form: { bulk: { member: "logprobs" } },
+    form: CHAT_REPLY_SHAPE,
     decodeResponse: (source) => decodePassthroughReply(source, head.id, ownModel),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel),

@@ -18,7 +18,10 @@ import {
   withoutForeignReasoning,
 } from "../../language/dialects/messages/passthrough/request.ts";
 import { InvokeModelStream, PassthroughMessagesStream } from "../../language/dialects/messages/passthrough/stream.ts";
-import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
+import {
+  REPLY_SHAPE as MESSAGES_REPLY_SHAPE,
+  messagesUpstream,
+} from "../../language/dialects/messages/upstream/dialect.ts";
 import {
   decodeRawPredictProblem,
   RAW_PREDICT,
@@ -63,6 +66,7 @@ export function messagesAdapter(
     surface: "messages",
     keepAliveFrame: messagesClient.keepAlive,
     effort: sentEffort(inbound, target),
+    form: MESSAGES_REPLY_SHAPE,
     decodeResponse: (source) => decodePassthroughReply(source, own),
     ...MESSAGES_ROUTES[route](inbound, target, own),
   };

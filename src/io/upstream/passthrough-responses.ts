@@ -11,6 +11,7 @@ import {
   requestPatches,
 } from "../../language/dialects/responses/passthrough/request.ts";
 import { PassthroughResponsesStream } from "../../language/dialects/responses/passthrough/stream.ts";
+import { REPLY_SHAPE as RESPONSES_REPLY_SHAPE } from "../../language/dialects/responses/upstream/dialect.ts";
 import { decodeProblem } from "../../language/dialects/responses/upstream/errors.ts";
 import { encryptsReasoning } from "./responses-detour.ts";
 import type { AdapterTarget, InboundResponses, UpstreamAdapter } from "./upstream-adapter.ts";
@@ -38,7 +39,7 @@ export function passthroughResponses(
     omitted,
     echoedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
-    form: { bulk: { member: "logprobs" } },
+    form: RESPONSES_REPLY_SHAPE,
     decodeResponse: (source) => decodePassthroughReply(source, ownership),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughResponsesStream(ownership),

@@ -46,7 +46,7 @@ export function translatedAdapter(
     effort: droppedEffort(requested, call) ?? dialect.effort?.(call, facts),
     omitted: [...omitted, ...omittedFields(inbound, call, dialect, facts)],
     adjusted,
-    form: { numbers: dialect.numbers, bulk: dialect.bulk },
+    form: { ...dialect.replyShape, numbers: dialect.numbers },
     encode: () => dialect.encodeRequest(named.call, facts),
     decodeResponse(source) {
       const events = dialect.decodeReply(source, context);

@@ -1,5 +1,5 @@
 import type { JsonDocument, JsonSource } from "../../kit/json-document.ts";
-import type { BulkValues } from "../../kit/json-structure.ts";
+import type { DocumentShape } from "../../kit/json-structure.ts";
 import type { Call, Effort } from "../canon/call.ts";
 import type { Parameter } from "../canon/parameters.ts";
 import type { ReasoningDetail } from "../canon/parts.ts";
@@ -98,8 +98,8 @@ export type UpstreamDialect = {
   conflictsWithEffort?(call: Call, facts: ModelFacts): boolean;
   /** JSON body. Throws a Fault with the field's name if the dialect cannot express the call. */
   encodeRequest(call: Call, facts: ModelFacts): string;
-  /** Members of replies that may be long and are not read. */
-  readonly bulk?: BulkValues;
+  /** Which member of replies is read item by item, and which may be long and is not read. */
+  readonly replyShape: DocumentShape;
   /** Numbers of replies keep their digits. */
   readonly numbers?: "lossless";
   /** Undefined if the document is not a reply of this dialect. */

@@ -1,3 +1,4 @@
+import type { DocumentShape } from "../../../../kit/json-structure.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
@@ -10,6 +11,8 @@ import { ChatReader } from "./stream.ts";
 import { REASONING_IN_HISTORY, SIGNED_TOOL_CALLS } from "./turns.ts";
 
 const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints"]);
+
+export const REPLY_SHAPE: DocumentShape = { bulk: { member: "logprobs" }, read: { member: "choices", levels: 6 } };
 
 /** Chat completions (D1) for callers of other dialects; callers of the same dialect use the passthrough adapter. */
 export const chatUpstream: UpstreamDialect = {
@@ -27,6 +30,7 @@ export const chatUpstream: UpstreamDialect = {
   path: () => "/chat/completions",
   encodeRequest: encodeRequest,
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
+  replyShape: REPLY_SHAPE,
   decodeReply,
   openReader: (context) => new ChatReader("delta", context),
   decodeProblem,

@@ -1,3 +1,4 @@
+import type { DocumentShape } from "../../../../kit/json-structure.ts";
 import { outputTokensMax } from "../../messages/upstream/reasoning.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
@@ -7,6 +8,8 @@ import { conflictsWithEffort, planReasoning, readsClaudeSignatures } from "./rea
 import { decodeReply } from "./reply.ts";
 import { CACHE_POINTS_MAX, encodePath, encodeRequest, lacks } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
+
+const REPLY_SHAPE: DocumentShape = { read: { member: "output", levels: 5 } };
 
 /** Bedrock's Converse and ConverseStream (D4). */
 export const converseUpstream: UpstreamDialect = {
@@ -28,6 +31,7 @@ export const converseUpstream: UpstreamDialect = {
   conflictsWithEffort,
   encodeRequest: encodeRequest,
   numbers: "lossless",
+  replyShape: REPLY_SHAPE,
   decodeReply,
   openReader: (context) => new ConverseReader(context),
   decodeProblem,

@@ -1,3 +1,4 @@
+import type { DocumentShape } from "../../../../kit/json-structure.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
@@ -6,6 +7,8 @@ import { effectiveEffort } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodePath, encodeRequest } from "./request.ts";
 import { GeminiReader } from "./stream.ts";
+
+const REPLY_SHAPE: DocumentShape = { read: { member: "candidates", levels: 6 } };
 
 const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints", "file_name", "strict_tools"]);
 
@@ -25,6 +28,7 @@ export const geminiUpstream: UpstreamDialect = {
   path: encodePath,
   effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
   encodeRequest: encodeRequest,
+  replyShape: REPLY_SHAPE,
   decodeReply,
   openReader: (context) => new GeminiReader(context),
   decodeProblem,

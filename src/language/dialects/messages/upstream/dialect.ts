@@ -1,3 +1,4 @@
+import type { DocumentShape } from "../../../../kit/json-structure.ts";
 import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
@@ -5,6 +6,8 @@ import { conflictsWithEffort, outputTokensMax, planReasoning } from "./reasoning
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
+
+export const REPLY_SHAPE: DocumentShape = { read: { member: "content", levels: 4 } };
 
 const NOTHING: ReadonlySet<CallFeature> = new Set();
 
@@ -27,6 +30,7 @@ export const messagesUpstream: UpstreamDialect = {
   conflictsWithEffort,
   encodeRequest: encodeRequest,
   numbers: "lossless",
+  replyShape: REPLY_SHAPE,
   decodeReply,
   openReader: (context) => new MessageReader(context),
   decodeProblem,

@@ -1,3 +1,4 @@
+import type { DocumentShape } from "../../../../kit/json-structure.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { CallFeature, UpstreamDialect } from "../../upstream-dialect.ts";
@@ -8,6 +9,8 @@ import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ResponseReader } from "./stream.ts";
 import { IMAGE_DETAILS } from "./turns.ts";
+
+export const REPLY_SHAPE: DocumentShape = { bulk: { member: "logprobs" }, read: { member: "output", levels: 6 } };
 
 const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints"]);
 
@@ -28,6 +31,7 @@ export const responsesUpstream: UpstreamDialect = {
   path: () => "/responses",
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   encodeRequest: encodeRequest,
+  replyShape: REPLY_SHAPE,
   decodeReply: decodeReply,
   openReader: (context) => new ResponseReader(context),
   decodeProblem: decodeProblem,
