@@ -38,7 +38,7 @@ local function reply(value)
   replies[count] = value
 end
 
-local total, texts
+local total
 local numbers = {
   zero = 0,
   parse = function(text)
@@ -51,14 +51,7 @@ local numbers = {
   subtract = function(one, other) return one - other end,
   is_below = function(one, other) return one < other end,
   is_zero = function(amount) return amount == 0 end,
-  text = function(amount)
-    local text = texts[amount]
-    if not text then
-      text = format('%.0f', amount)
-      texts[amount] = text
-    end
-    return text
-  end,
+  text = function(amount) return format('%.0f', amount) end,
 }
 local function pair(high, low)
   local carry = floor(low / PAIR)
@@ -161,26 +154,33 @@ end
 -- held and spent; a limited counter follows those that it counts.
 local parse, add, subtract, is_below, is_zero, text_of, zero
 local spent_prefix, workspace, free, free_before, charged
-local holds, is_paid, changed_holds, newly_paid, spends, counters
+local holds, is_paid, changed_ids, newly_paid, spends, counters
 local function counts(counter, spend)
   if counter.month ~= spend.month or (counter.day and counter.day ~= spend.day) then return false end
   local spender = counter.spender
   return spender == workspace or spender == spend.key or spender == spend.member
 end
+local function follow(spend, counter)
+  local followers = spend.followers
+  if followers then followers[#followers + 1] = counter else spend.followers = { counter } end
+end
 local function spend_of(tail)
   local spend = spends[tail]
   if spend then return spend end
   local month, day, key, member = match(tail, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|')
-  spend = { month = month, day = day, key = key, member = member, held = zero, spent = zero, followers = {}, limits = {} }
+  spend = { month = month, day = day, key = key, member = member, held = zero, spent = zero }
   spends[tail] = spend
-  for _, counter in pairs(counters) do
-    if counts(counter, spend) then spend.followers[#spend.followers + 1] = counter end
+  if counters then
+    for _, counter in pairs(counters) do
+      if counts(counter, spend) then follow(spend, counter) end
+    end
   end
   return spend
 end
 local function counter_of(spender, span, spend)
   local day = span == 'd' and spend.day or nil
   local id = spend.month .. '|' .. (day or '') .. '|' .. spender
+  counters = counters or {}
   local counter = counters[id]
   if counter then return counter end
   local name = day and spender .. ':' .. day or spender
@@ -191,25 +191,26 @@ local function counter_of(spender, span, spend)
   for _, known in pairs(spends) do
     if counts(counter, known) then
       counter.spent, counter.held = add(counter.spent, known.spent), add(counter.held, known.held)
-      known.followers[#known.followers + 1] = counter
+      follow(known, counter)
     end
   end
   return counter
 end
 local function limits_of(spend, limits_text)
-  local limits = spend.limits[limits_text]
+  local limits = spend.limits and spend.limits[limits_text]
   if limits then return limits end
   limits = {}
   for spender, span, nanos in string.gmatch(limits_text, '([^|]*)|(%a)|(%d+);') do
     limits[#limits + 1] = { counter = counter_of(spender, span, spend), nanos = parse(nanos) }
   end
+  spend.limits = spend.limits or {}
   spend.limits[limits_text] = limits
   return limits
 end
 local TOMBSTONE = 't|0|' .. since .. '|||||'
 local function put_hold(id, hold)
   holds[id] = hold
-  changed_holds[id] = true
+  changed_ids[#changed_ids + 1] = id
 end
 local function run_hold(id, nanos_text, tail, limits_text)
   local known = holds[id]
@@ -241,7 +242,9 @@ local function run_hold(id, nanos_text, tail, limits_text)
     end
   end
   free, spend.held = subtract(free, nanos), add(spend.held, nanos)
-  for _, counter in ipairs(spend.followers) do counter.held = add(counter.held, nanos) end
+  if spend.followers then
+    for _, counter in ipairs(spend.followers) do counter.held = add(counter.held, nanos) end
+  end
   put_hold(id, 'h|' .. nanos_text .. '|' .. since .. '|' .. tail)
   reply('held')
 end
@@ -258,11 +261,14 @@ local function run_settlement(paid_key, id, charge_text, may_arrive)
   put_hold(id, may_arrive and TOMBSTONE)
   free, charged = subtract(add(free, nanos), charge), add(charged, charge)
   spend.held, spend.spent = subtract(spend.held, nanos), add(spend.spent, charge)
-  for _, counter in ipairs(spend.followers) do
-    counter.held, counter.spent = subtract(counter.held, nanos), add(counter.spent, charge)
+  if spend.followers then
+    for _, counter in ipairs(spend.followers) do
+      counter.held, counter.spent = subtract(counter.held, nanos), add(counter.spent, charge)
+    end
   end
   if charge_text ~= '0' then
     is_paid[id] = true
+    newly_paid = newly_paid or {}
     newly_paid[#newly_paid + 1] = id
     newly_paid[#newly_paid + 1] = '1'
   end
@@ -270,59 +276,44 @@ local function run_settlement(paid_key, id, charge_text, may_arrive)
 end
 local function read_entries(key, ids, found)
   if #ids == 1 then found[ids[1]] = call('HGET', key, ids[1])
-  elseif #ids > 1 then
+  else
     for n, value in ipairs(call('HMGET', key, unpack(ids))) do found[ids[n]] = value end
   end
 end
-local function write_spends()
-  local months = {}
-  local function change(changes, spender, day, kind, nanos)
-    if spender == '' then return end
-    local whole, daily = spender .. kind, spender .. ':' .. day .. kind
-    changes[whole] = changes[whole] and add(changes[whole], nanos) or nanos
-    changes[daily] = changes[daily] and add(changes[daily], nanos) or nanos
-  end
-  local function change_all(spend, kind, nanos)
-    if is_zero(nanos) then return end
-    local changes = months[spend.month]
-    if not changes then
-      changes = {}
-      months[spend.month] = changes
-    end
-    change(changes, workspace, spend.day, kind, nanos)
-    change(changes, spend.key, spend.day, kind, nanos)
-    change(changes, spend.member, spend.day, kind, nanos)
-  end
-  for _, spend in pairs(spends) do
-    change_all(spend, ':h', spend.held)
-    change_all(spend, ':s', spend.spent)
-  end
-  for name, changes in pairs(months) do
-    local key, is_new = spent_prefix .. name, false
-    for field, nanos in pairs(changes) do
-      local text = text_of(nanos)
-      if call('HINCRBY', key, field, text) == tonumber(text) then is_new = true end
-    end
-    -- Outlasts the month and the one after it.
-    if is_new and call('PTTL', key) == -1 then call('PEXPIRE', key, 6048000000) end
-  end
+local function write_amounts(key, spender, day, kind, text)
+  if spender == '' then return end
+  call('HINCRBY', key, spender .. ':' .. day .. kind, text)
+  return call('HINCRBY', key, spender .. kind, text)
+end
+local function write_spend(spend, kind, nanos)
+  if is_zero(nanos) then return end
+  local key, day, text = spent_prefix .. spend.month, spend.day, text_of(nanos)
+  local sum = write_amounts(key, workspace, day, kind, text)
+  write_amounts(key, spend.key, day, kind, text)
+  write_amounts(key, spend.member, day, kind, text)
+  -- The key may be new. It outlasts the month and the one after it.
+  if sum == tonumber(text) and call('PTTL', key) == -1 then call('PEXPIRE', key, 6048000000) end
 end
 local function write_holds(holds_key, paid_key)
-  local put, removed = {}, {}
-  for id in pairs(changed_holds) do
+  local put, removed
+  for _, id in ipairs(changed_ids) do
     if holds[id] then
+      put = put or {}
       put[#put + 1] = id
       put[#put + 1] = holds[id]
-    else removed[#removed + 1] = id end
+    else
+      removed = removed or {}
+      removed[#removed + 1] = id
+    end
   end
-  if #put > 0 then call('HSET', holds_key, unpack(put)) end
-  if #newly_paid > 0 then call('HSET', paid_key, unpack(newly_paid)) end
-  if #removed > 0 then call('HDEL', holds_key, unpack(removed)) end
+  if put then call('HSET', holds_key, unpack(put)) end
+  if newly_paid then call('HSET', paid_key, unpack(newly_paid)) end
+  if removed then call('HDEL', holds_key, unpack(removed)) end
 end
 local function run_money(arithmetic, tag, workspace_id, generation, from, steps)
   parse, add, subtract, text_of = arithmetic.parse, arithmetic.add, arithmetic.subtract, arithmetic.text
   is_below, is_zero, zero = arithmetic.is_below, arithmetic.is_zero, arithmetic.zero
-  total, texts, spent_prefix, workspace = 0, {}, tag .. ':spent:', workspace_id
+  total, spent_prefix, workspace = 0, tag .. ':spent:', workspace_id
   local wallet, holds_key, paid_key = tag .. ':wallet', tag .. ':holds', tag .. ':paid'
   local head = call('HMGET', wallet, 'e', 'f')
   if head[1] ~= generation then
@@ -331,17 +322,18 @@ local function run_money(arithmetic, tag, workspace_id, generation, from, steps)
   end
   free, charged = parse(head[2]), zero
   free_before = free
-  local ids, held_ids, at = {}, {}, from
+  local ids, held_ids, at = {}, nil, from
   for step = 1, steps do
     ids[step] = ARGV[at + 1]
     if ARGV[at] == 'h' then
+      held_ids = held_ids or {}
       held_ids[#held_ids + 1] = ARGV[at + 1]
       at = at + 5
     else at = at + 3 end
   end
-  holds, is_paid, changed_holds, newly_paid, spends, counters = {}, {}, {}, {}, {}, {}
+  holds, is_paid, changed_ids, newly_paid, spends, counters = {}, {}, {}, nil, {}, nil
   read_entries(holds_key, ids, holds)
-  read_entries(paid_key, held_ids, is_paid)
+  if held_ids then read_entries(paid_key, held_ids, is_paid) end
   at = from
   for step = 1, steps do
     local kind = ARGV[at]
@@ -356,7 +348,10 @@ local function run_money(arithmetic, tag, workspace_id, generation, from, steps)
   local freed = subtract(free, free_before)
   if not is_zero(freed) then call('HINCRBY', wallet, 'f', text_of(freed)) end
   if not is_zero(charged) then call('HINCRBY', wallet, 'b', text_of(subtract(zero, charged))) end
-  write_spends()
+  for _, spend in pairs(spends) do
+    write_spend(spend, ':h', spend.held)
+    write_spend(spend, ':s', spend.spent)
+  end
   write_holds(holds_key, paid_key)
 end
 
