@@ -6,6 +6,7 @@
  * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
  * `--of fuzz` calls both APIs with requests made from their OpenAPI documents, with new seeds until one breaks a rule;
  * `--seed 1` repeats one seed.
+ * `--of redis` sends calls of several instances to a real Redis over a link that loses, delays and repeats them.
  * `--of rounds` repeats the tests with random sequences and kill -9 loops, with ten times as many rounds as `npm test`.
  */
 import { spawn } from "node:child_process";
@@ -25,6 +26,8 @@ const REPEATED_TESTS = [
   "tests/chat/kill.test.ts",
   "tests/money/crash-recovery.test.ts",
 ];
+const REDIS_SIMULATION = "tests/simulation/redis/redis-requests.test.ts";
+const REDIS_SEEDS = 10_000;
 const ROUNDS_FACTOR = 10;
 const REPEATED_TIMEOUT_MS = 60 * 60_000;
 const SEEDS_MAX = 2 ** 31;
@@ -45,6 +48,7 @@ process.exitCode = await chosen();
 
 function chosen() {
   if (values.of === "fleet") return fleet();
+  if (values.of === "redis") return redisSimulation();
   if (values.of === "rounds") return repeatedTests();
   if (values.of === "fuzz") return fuzz();
   return values.seed === undefined ? soak() : show(values.seed);
@@ -56,9 +60,20 @@ async function fleet() {
   return (await run([FLEET, ...args], "inherit")).code;
 }
 
-async function repeatedTests() {
+function redisSimulation() {
+  const { seed, from = seed ?? String(Math.floor(Math.random() * SEEDS_MAX)) } = values;
+  process.env.SIMULATION_FROM = from;
+  process.env.SIMULATION_SEEDS = seed === undefined ? String(REDIS_SEEDS) : "1";
+  return repeated([REDIS_SIMULATION]);
+}
+
+function repeatedTests() {
   process.env.TEST_ROUNDS = String(ROUNDS_FACTOR);
-  return (await run([VITEST, "run", `--testTimeout=${REPEATED_TIMEOUT_MS}`, ...REPEATED_TESTS], "inherit")).code;
+  return repeated(REPEATED_TESTS);
+}
+
+async function repeated(tests) {
+  return (await run([VITEST, "run", `--testTimeout=${REPEATED_TIMEOUT_MS}`, ...tests], "inherit")).code;
 }
 
 async function fuzz() {

@@ -186,6 +186,7 @@ async function openRedis(config: Config, url: string, { placement, log }: Coordi
     const { openRedisState } = await import("../io/state/redis/open-redis-state.ts");
     return await openRedisState({
       url,
+      sentinels: config.REDIS_SENTINELS,
       ca: config.REDIS_CA ?? undefined,
       prefix: REDIS_KEY_PREFIX,
       instanceId: placement.instanceId,

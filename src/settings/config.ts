@@ -417,6 +417,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if ((values["REDIS_CA"] ?? null) !== null && !String(values["REDIS_URL"]).startsWith("rediss:"))
     problems.push("REDIS_URL: must be a rediss:// URL, because REDIS_CA is set");
+  const { REDIS_SENTINELS: sentinels } = values;
+  if (Array.isArray(sentinels) && sentinels.length > 0 && (values["REDIS_URL"] ?? null) === null)
+    problems.push("REDIS_URL: required, because REDIS_SENTINELS is set: redis://user:password@name-of-the-primary/0");
   if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
     problems.push("DATABASE_URL: required, because REDIS_URL is set: instances also share their store");
   if ((values["DATABASE_MIGRATION_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)

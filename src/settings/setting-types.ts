@@ -58,6 +58,11 @@ export const redisUrl = z
     "must be redis://user:password@host:6379/0, or rediss:// for TLS",
   );
 
+export const hostsAndPorts = csv.refine(
+  (list) => list.length > 0 && list.every((item) => /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(item)),
+  "must be addresses such as 10.0.0.5:26379, separated by commas",
+);
+
 /** Paths are appended to it, so it has no query and no trailing slash. */
 export const publicUrl = z
   .url({ protocol: /^https?$/, error: "must be an absolute http or https URL" })

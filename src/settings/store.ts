@@ -1,4 +1,4 @@
-import { certificates, databaseUrl, integer, redisUrl, setting } from "./setting-types.ts";
+import { certificates, databaseUrl, hostsAndPorts, integer, redisUrl, setting } from "./setting-types.ts";
 
 /** The store and the state that instances share. */
 export const STORE_SETTINGS = {
@@ -36,6 +36,11 @@ export const STORE_SETTINGS = {
     ),
     secret: true,
   },
+  REDIS_SENTINELS: setting(
+    hostsAndPorts,
+    [],
+    "Addresses of Redis Sentinels, as host:port separated by commas. The host of REDIS_URL is then the name of the primary that they monitor; its user, password, database and TLS apply to every server.",
+  ),
   REDIS_CA: setting(
     certificates.nullable(),
     null,

@@ -238,6 +238,8 @@ describe("invalid settings", () => {
     ["REDIS_URL", "http://x", /^REDIS_URL: must be redis:/],
     ["REDIS_CA", "/etc/ca.pem", /^REDIS_CA: must be certificates in PEM, or a file with them/],
     ["REDIS_URL", "redis://x", /^DATABASE_URL: required, because REDIS_URL is set/],
+    ["REDIS_SENTINELS", "redis://a", /^REDIS_SENTINELS: must be addresses such as/],
+    ["REDIS_SENTINELS", "10.0.0.5:26379, s2:26379", /^REDIS_URL: required, because REDIS_SENTINELS is set/],
     ["DATABASE_MIGRATION_URL", "postgres://a@b/c", /^DATABASE_URL: required, because DATABASE_MIGRATION_URL is set/],
     ["AWS_ACCESS_KEY_ID", "AKIA", /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set, or neither$/],
     ["AWS_SECRET_ACCESS_KEY", "x", /must both be set, or neither$/],

@@ -161,7 +161,7 @@ export function recordOf(id: string, nanos: bigint | null): string {
 }
 
 /** Pairs of instances on one Redis. */
-export function redisInstances(server: () => RedisServer) {
+export function redisInstances(server: () => Pick<RedisServer, "url">) {
   let names = 0;
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -42,9 +42,11 @@ export type RedisServer = {
 export async function startRedis({
   keeps = "nothing",
   over = "tcp",
+  more = {},
 }: {
   keeps?: "nothing" | "all";
   over?: "tcp" | "tls";
+  more?: Readonly<Record<string, string>>;
 } = {}): Promise<RedisServer> {
   if (program === undefined) throw new Error("Redis is not installed");
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-redis-"));
@@ -59,7 +61,7 @@ export async function startRedis({
     save: "",
     loglevel: "warning",
   };
-  const settings = { ...given, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always" };
+  const settings = { ...given, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always", ...more };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
   let child: ChildProcess | undefined;
   const ask = async (...command: string[]) => {
@@ -74,16 +76,7 @@ export async function startRedis({
     }
   };
   const start = async () => {
-    // When the tests are killed, its input ends, and it exits.
-    child = spawn(
-      "/bin/sh",
-      ["-c", 'exec 3<&0; "$@" </dev/null >/dev/null 2>&1 & echo $!; read _ <&3; kill -9 $!', "sh", program, ...args],
-      {
-        stdio: ["pipe", "pipe", "ignore"],
-      },
-    );
-    const [pidText] = await once(child.stdout ?? child, "data");
-    pid = Number(String(pidText).trim());
+    ({ child, pid } = await spawnRedis(program, args));
     const deadline = performance.now() + READY_MS_MAX;
     for (;;) {
       try {
@@ -116,6 +109,75 @@ export async function startRedis({
     start,
     async close() {
       await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** When the tests are killed, its input ends, and it exits. */
+async function spawnRedis(command: string, args: readonly string[]) {
+  const child: ChildProcess = spawn(
+    "/bin/sh",
+    ["-c", 'exec 3<&0; "$@" </dev/null >/dev/null 2>&1 & echo $!; read _ <&3; kill -9 $!', "sh", command, ...args],
+    {
+      stdio: ["pipe", "pipe", "ignore"],
+    },
+  );
+  const [pidText] = await once(child.stdout ?? child, "data");
+  return { child, pid: Number(String(pidText).trim()) };
+}
+
+export type SentinelSet = {
+  /** Its host is the name that the Sentinel monitors. */
+  readonly url: string;
+  readonly sentinels: readonly string[];
+  /** In the order of their start: the first begins as the primary. */
+  readonly servers: readonly RedisServer[];
+  close(): Promise<void>;
+};
+
+/** A primary, a replica and one Sentinel that replaces the primary soon after it stopped. */
+export async function startSentinelSet(): Promise<SentinelSet> {
+  if (program === undefined) throw new Error("Redis is not installed");
+  const auth = { masterauth: REDIS_PASSWORD, "repl-diskless-sync-delay": "0" };
+  const primary = await startRedis({ more: auth });
+  const { port } = new URL(primary.url);
+  const replica = await startRedis({ more: { ...auth, replicaof: `127.0.0.1 ${port}` } });
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-sentinel-"));
+  const sentinelPort = await unusedPort();
+  const lines = [
+    `port ${sentinelPort}`,
+    "bind 127.0.0.1",
+    `dir ${folder}`,
+    `sentinel monitor main 127.0.0.1 ${port} 1`,
+    `sentinel auth-pass main ${REDIS_PASSWORD}`,
+    "sentinel down-after-milliseconds main 500",
+    "sentinel failover-timeout main 5000",
+  ];
+  const file = path.join(folder, "sentinel.conf");
+  writeFileSync(file, lines.join("\n"));
+  const isLinked = async () => String(await replica.ask("INFO", "replication")).includes("master_link_status:up");
+  while (!(await isLinked())) await sleep(20);
+  const sentinel = await spawnRedis(program, [file, "--sentinel"]);
+  const client = createClient({ url: `redis://127.0.0.1:${sentinelPort}`, RESP: 2 });
+  client.on("error", () => {});
+  await client.connect();
+  const knowsReplica = async () => {
+    const replicas = await client.sendCommand(["SENTINEL", "REPLICAS", "main"]).catch(() => []);
+    return JSON.stringify(replicas).includes('"master-link-status","ok"');
+  };
+  while (!(await knowsReplica())) await sleep(20);
+  client.destroy();
+  return {
+    url: `redis://:${REDIS_PASSWORD}@main/1`,
+    sentinels: [`127.0.0.1:${await unusedPort()}`, `127.0.0.1:${sentinelPort}`],
+    servers: [primary, replica],
+    async close() {
+      const exited = once(sentinel.child, "exit");
+      process.kill(sentinel.pid, "SIGKILL");
+      sentinel.child.stdin?.end();
+      await exited;
+      await Promise.all([primary.close(), replica.close()]);
       rmSync(folder, { recursive: true, force: true });
     },
   };

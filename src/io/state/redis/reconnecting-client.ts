@@ -6,7 +6,7 @@ import type { RedisSettings } from "./redis-state.ts";
 
 /** Commands awaiting replies: far more than run at once, and far fewer than would fill the memory. */
 const QUEUE_MAX = 20_000;
-const FIRST_CONNECT_MS_MAX = 10_000;
+export const FIRST_CONNECT_MS_MAX = 10_000;
 const RECONNECT_FIRST_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const CONNECT_MS = 4000;
@@ -14,8 +14,11 @@ const CHECK_EVERY_MS = 1000;
 /** A connection without any reply over so many checks is replaced. */
 const SILENT_CHECKS_MAX = 4;
 
-/** Reconnects for as long as it lives, and queues no command while it is disconnected. */
-function buildClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
+/** Queues no command while it is disconnected. */
+export function buildClient(
+  { url, ca }: Pick<RedisSettings, "url" | "ca">,
+  reconnects: false | ((retries: number) => number),
+) {
   return createClient({
     url,
     disableOfflineQueue: true,
@@ -27,22 +30,34 @@ function buildClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
     socket: {
       ...(ca === undefined ? {} : { tls: true, ca }),
       connectTimeout: CONNECT_MS,
-      reconnectStrategy: (retries: number) => exponentialBackoffMs(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS),
+      reconnectStrategy: reconnects,
     },
   });
 }
 
-export type RedisClient = ReturnType<typeof buildClient>;
+type SocketClient = ReturnType<typeof buildClient>;
+
+/** What is used of a client. */
+export type RedisClient = {
+  readonly isReady: boolean;
+  sendCommand(command: readonly string[]): Promise<unknown>;
+  /** Renewed when the client reconnects. */
+  subscribe(channel: string, listener: (message: string) => void): Promise<void>;
+};
 
 /** One client over any number of consecutive connections. */
 export type ReconnectingClient = { readonly client: RedisClient; close(): void };
+
+export function reconnectDelayMs(retries: number): number {
+  return exponentialBackoffMs(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS);
+}
 
 /** Rejects only when the first connection fails for good; later failures are retried for ever. */
 export async function openReconnectingClient(
   deps: Pick<RedisSettings, "url" | "ca" | "timers" | "log">,
   onChange: (state: "connected" | "disconnected") => void,
 ): Promise<ReconnectingClient> {
-  const client = buildClient(deps);
+  const client = buildClient(deps, reconnectDelayMs);
   const { promise: failed, reject } = Promise.withResolvers<never>();
   failed.catch(() => undefined);
   let lastError: unknown;
@@ -91,7 +106,7 @@ export async function openReconnectingClient(
  * runs, and pending replies are read before the next. Returns how to close the client for good.
  */
 function replaceSilentConnections(
-  client: RedisClient,
+  client: SocketClient,
   timers: Timers,
   disconnected: (reason: Error) => void,
 ): () => void {

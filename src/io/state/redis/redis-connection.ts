@@ -3,11 +3,12 @@ import { DeadlineQueue } from "../../../kit/deadline-queue.ts";
 import { cancelTimer, type Timer } from "../../../kit/timers.ts";
 import { AdaptiveTimeout } from "./adaptive-timeout.ts";
 import type { LuaScript } from "./lua-script.ts";
-import { openReconnectingClient, type ReconnectingClient, type RedisClient } from "./reconnecting-client.ts";
+import { openClient } from "./open-client.ts";
+import type { ReconnectingClient, RedisClient } from "./reconnecting-client.ts";
 import { CommandRejected, messageOf, OutcomeUnknown } from "./redis-errors.ts";
 import type { RedisSettings } from "./redis-state.ts";
 
-type RedisConnectionDeps = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
+type RedisConnectionDeps = Pick<RedisSettings, "url" | "sentinels" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
 
 const PROBE_EVERY_MS = 50;
 /** A timer that fires later than planned by this share of the timeout proves an event-loop stall. */
@@ -39,7 +40,7 @@ export class RedisConnection {
   }
 
   async open(): Promise<void> {
-    this.#connection = await openReconnectingClient(this.#deps, (state) =>
+    this.#connection = await openClient(this.#deps, (state) =>
       state === "connected" ? this.#closeCircuit() : this.#openCircuit("disconnected"),
     );
     this.#closeCircuit();
@@ -158,6 +159,7 @@ export class RedisConnection {
 
 /** Only an error reply, or a command that never left, proves that Redis did not execute it. */
 function failureOf(error: unknown): Error {
+  if (error instanceof CommandRejected) return error;
   const message = messageOf(error);
   if (error instanceof ErrorReply) return new CommandRejected(message);
   const name = error instanceof Error ? error.constructor.name : "";

@@ -7,7 +7,8 @@ import {
 import type { Timers } from "../../../kit/timers.ts";
 import type { KeySpace } from "./key-space.ts";
 import { luaScript } from "./lua-script.ts";
-import { openReconnectingClient, type ReconnectingClient } from "./reconnecting-client.ts";
+import { openClient } from "./open-client.ts";
+import type { ReconnectingClient } from "./reconnecting-client.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { OutcomeUnknown, unavailableOnFailure } from "./redis-errors.ts";
 import { RedisLock, releaseGrant } from "./redis-lock.ts";
@@ -54,7 +55,10 @@ end
 return found
 `);
 
-type RedisCoordinationStoreDeps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "newToken"> & {
+type RedisCoordinationStoreDeps = Pick<
+  RedisSettings,
+  "url" | "sentinels" | "ca" | "clock" | "timers" | "log" | "newToken"
+> & {
   readonly connection: RedisConnection;
   readonly keys: KeySpace;
   readonly walletChanges: WalletChangeMarkers;
@@ -74,7 +78,7 @@ export class RedisCoordinationStore implements CoordinationStore {
   }
 
   async open(): Promise<void> {
-    this.#subscriber = await openReconnectingClient(this.#deps, () => undefined);
+    this.#subscriber = await openClient(this.#deps, () => undefined);
   }
 
   /** Redis may have lost locks: their holders must notice at once. */

@@ -29,7 +29,10 @@ export function problemOf(info: string): UnsupportedRedis | undefined {
     return new UnsupportedRedis(`it is version ${version}`, "use Redis 7.0 or newer, or Valkey 7.2 or newer");
   const mode = value("redis_mode");
   if (mode === "sentinel")
-    return new UnsupportedRedis("it is a Sentinel", "use the address of the Redis that it monitors");
+    return new UnsupportedRedis(
+      "it is a Sentinel",
+      "use the name of the primary that it monitors, and set REDIS_SENTINELS to this address",
+    );
   if (mode === "cluster")
     return new UnsupportedRedis(
       "it is a node of a Redis Cluster",

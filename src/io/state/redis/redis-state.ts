@@ -9,6 +9,8 @@ import type { Timers } from "../../../kit/timers.ts";
 export type RedisSettings = {
   /** `redis://` or `rediss://`, with user, password and database number if there are any. */
   readonly url: string;
+  /** Addresses of Sentinels as host:port. The host of the URL is then the name of the primary that they monitor. */
+  readonly sentinels?: readonly string[] | undefined;
   /** CA certificates in PEM, if the server's certificate is not signed by a well-known authority. */
   readonly ca?: string | undefined;
   /** Starts every key, so that two gateways can share one Redis. */
