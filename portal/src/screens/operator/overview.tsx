@@ -90,7 +90,7 @@ function CheckRow({ check: { name, status, detail } }: { readonly check: Check }
         </Badge>
         <span className="min-w-0 first-letter:uppercase">{name}</span>
       </p>
-      <p className="min-w-0 break-words text-soft">{withCode(detail)}</p>
+      <p className="min-w-0 break-words text-soft first-letter:uppercase">{withCode(detail)}</p>
       {screen !== undefined && (
         <Link to={screen} aria-label={`Review ${name}`} className="w-fit">
           Review
@@ -128,7 +128,7 @@ function OverviewStats({ doctor }: { readonly doctor: ApiResponse<"manageDoctor"
   const endpoints =
     useManage("manageListEndpoints", { query: { used: "true" } }, { refetchMs: REFETCH_MS }).data?.data ?? [];
   const settings = useManage("manageListSettings", {}).data;
-  const openCircuits = endpoints.filter(({ state }) => state === "aside").length;
+  const openCircuits = endpoints.filter(({ state }) => state === "open").length;
   const health = doctor === undefined ? undefined : healthOf(doctor);
   return (
     <StatRow>
