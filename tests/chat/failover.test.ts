@@ -149,8 +149,8 @@ describe("the decision in the log", () => {
     expect(code).toBe(0);
     const { decision, attempts } = JSON.parse(stdout);
     expect(decision.candidates).toEqual([
-      expect.objectContaining({ provider: "ovhcloud", level: "L3", outcome: "planned", reason: "choice 1" }),
-      expect.objectContaining({ provider: "scaleway", level: "L3", outcome: "planned", reason: "choice 2" }),
+      expect.objectContaining({ provider: "ovhcloud", level: "L3", outcome: "planned", reason: "rank 1" }),
+      expect.objectContaining({ provider: "scaleway", level: "L3", outcome: "planned", reason: "rank 2" }),
       expect.objectContaining({
         provider: "deepinfra",
         level: "L0",

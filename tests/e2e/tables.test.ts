@@ -41,7 +41,7 @@ const CUT_FIGURES = `[...document.querySelectorAll("main table")].flatMap((table
     if (clip !== null && clip.scrollWidth > clip.clientWidth + 1) cuts.push(text + " (truncated)");
     const isCutAtEnd = left < to - 1 && right > to + 1;
     const isCutAtStart = left < from - 1 && right > from + 1;
-    if (one.closest("td").matches(".text-right") && (isCutAtEnd || isCutAtStart)) cuts.push(text + " (edge)");
+    if ((one.matches("time") || one.closest("td").matches(".text-right")) && (isCutAtEnd || isCutAtStart)) cuts.push(text + " (edge)");
   }
   return cuts;
 })`;

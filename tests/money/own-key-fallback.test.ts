@@ -98,7 +98,7 @@ describe("BILL-08 own keys and nodes serve from any position of the plan", () =>
     const row = await lastOf(tenant);
     expect(row.attempts).toHaveLength(TRIES);
     expect(row.attempts.at(-1)).toMatchObject({ own_key: true, outcome: "served" });
-    expect(reasonsOf(row, DEAREST)).toContain(`choice ${TRIES}, with the workspace's own key`);
+    expect(reasonsOf(row, DEAREST)).toContain(`rank ${TRIES}, with the workspace's own key`);
     expect(row.decision.order[TRIES - 1]).toContain(DEAREST);
     expect(await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).toMatchObject({ held: "0.00" });
   });

@@ -45,7 +45,7 @@ export const explained = {
       provider: "sandbox-de",
       level: "L2",
       outcome: "planned",
-      reason: "choice 1",
+      reason: "rank 1",
       scores: { quality: 1, cost: 1, latency: 1, total: 1, expected_cost_nanos: 514_400, expected_output_tokens: 512 },
       expected_cost: "0.0005144",
     },

@@ -89,9 +89,14 @@ function candidate(index: number, rank: number, inputs: PlanInputs): CandidateRe
   const head = { endpoint: id, model, provider, level: sovereignty.level, ...attested };
   const scores = scoresAt(index, inputs);
   if (isFirstOnly && rank > 0)
-    return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first choice is tried", scores };
+    return {
+      ...head,
+      outcome: "excluded",
+      reason: "provider.allow_fallbacks: only the first endpoint is tried",
+      scores,
+    };
   const note = candidateNotes(index, ranking, filtered);
-  const reason = note === "" ? `choice ${rank + 1}` : flattenString(`choice ${rank + 1}${note}`);
+  const reason = note === "" ? `rank ${rank + 1}` : flattenString(`rank ${rank + 1}${note}`);
   return { ...head, outcome: "planned", reason, scores };
 }
 

@@ -189,7 +189,7 @@ describe("router fallbacks", () => {
     // Each of the two has one of five attempts, although the pool could use them all.
     expect(providersOf(plan)).toEqual(["a", "b", "c", "x", "y", "d", "e", "f"]);
     const reasons = plan.decision().candidates.map(({ provider, reason }) => `${provider}: ${reason}`);
-    expect(reasons).toContain("x: choice 4, fallback");
+    expect(reasons).toContain("x: rank 4, fallback");
     expect(reasons).toContain("us: sovereignty_floor_not_met: level L0 is below the floor L2");
   });
 
@@ -313,7 +313,7 @@ describe("own resources used as a fallback", () => {
     const request = requestOf({ hints: { provider: { sort: "price" } } });
     const plan = planned(request, owned([...many, dear], { own: keyFor("first") }));
     expect([providersOf(plan).length, providersOf(plan).at(-1)]).toEqual([17, "own"]);
-    expect(plan.decision().candidates[16]?.reason).toContain("choice 17, with the workspace's own key");
+    expect(plan.decision().candidates[16]?.reason).toContain("rank 17, with the workspace's own key");
   });
 });
 
@@ -371,9 +371,9 @@ describe("open circuits", () => {
     const plan = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "half_open" } }));
     expect(providersOf(plan)).toEqual(["b", "c", "a"]);
     expect(plan.decision().candidates.map(({ reason }) => reason)).toEqual([
-      "choice 1, half-open, may be probed",
-      "choice 2",
-      "choice 3, circuit open after failures",
+      "rank 1, half-open, may be probed",
+      "rank 2",
+      "rank 3, circuit open after failures",
     ]);
     const all = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "open", c: "open" } }));
     expect(providersOf(all)).toEqual(["a", "b", "c"]);

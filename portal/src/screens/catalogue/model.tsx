@@ -235,8 +235,8 @@ function Benchmarks({ model: { benchmarks } }: { readonly model: PublicModelDeta
           <ExternalLink href={source} target="_blank">
             {name}
           </ExternalLink>{" "}
-          <Num value={score} className="text-ink" /> <span className="text-xs">{metric}</span>
-          {date !== null && <span className="text-xs">, {date}</span>}
+          <Num value={score} className="text-ink" />{" "}
+          <span className="text-xs">({date === null ? metric : `${metric}, ${date}`})</span>
         </li>
       ))}
     </ul>

@@ -147,7 +147,7 @@ function ModelRow({ model }: { readonly model: Model }) {
             {available} of {model.endpoints.length}
             <span className="sr-only"> endpoints</span>
           </span>
-          <span className="w-15">
+          <span className="w-20 text-right">
             <Badge tone={tone}>{label}</Badge>
           </span>
         </summary>

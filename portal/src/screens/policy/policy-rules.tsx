@@ -23,18 +23,20 @@ export function PolicyRules({ draft, setDraft, problems, preview }: Props) {
   return (
     <Stack>
       <Card title="Sovereignty floor" about="The minimum level of an endpoint. Endpoints below it are never called.">
-        <LevelScale
-          label="Sovereignty floor"
-          value={draft.floor}
-          onChange={(floor) => put({ floor })}
-          counts={preview === undefined ? undefined : levelsIn(preview)}
-        />
-        <Checkbox
-          label="Exempt own nodes"
-          hint="Nodes of this workspace may serve below this floor, though never below the floor of a key or router. Responses and the log report their true level."
-          checked={draft.own_nodes === "exempt"}
-          onChange={(isOn) => put({ own_nodes: isOn ? "exempt" : "subject" })}
-        />
+        <div className="grid gap-3">
+          <LevelScale
+            label="Sovereignty floor"
+            value={draft.floor}
+            onChange={(floor) => put({ floor })}
+            counts={preview === undefined ? undefined : levelsIn(preview)}
+          />
+          <Checkbox
+            label="Exempt own nodes"
+            hint="Nodes of this workspace may serve below this floor, though never below the floor of a key or router. Responses and the log report their true level."
+            checked={draft.own_nodes === "exempt"}
+            onChange={(isOn) => put({ own_nodes: isOn ? "exempt" : "subject" })}
+          />
+        </div>
       </Card>
       <Card title="Compute countries" about="Where inference may run. Endpoints with unknown countries are excluded.">
         <CountryPicker

@@ -7,15 +7,22 @@ import type { RequestDetail } from "./detail.ts";
 
 type Attempt = RequestDetail["attempts"][number];
 
-const OUTCOMES: Readonly<
-  Record<Attempt["outcome"], { readonly tone: Tone; readonly bar: string; readonly description: string }>
-> = {
+type Outcome = { readonly tone: Tone; readonly bar: string; readonly description: string };
+
+const OUTCOMES: Readonly<Record<Attempt["outcome"], Outcome>> = {
   served: { tone: "good", bar: "bg-good", description: "Served" },
   retry: { tone: "warn", bar: "bg-warn", description: "Retried" },
   next: { tone: "warn", bar: "bg-warn", description: "Failed over" },
   stop: { tone: "bad", bar: "bg-bad", description: "Stopped" },
   cancelled: { tone: "neutral", bar: "bg-line-strong", description: "Cancelled" },
 };
+
+const FAILED: Outcome = { tone: "bad", bar: "bg-bad", description: "Failed" };
+
+/** The last attempt of a request that was not served would have been retried or failed over, but nothing was left. */
+function outcomeOf({ outcome }: Attempt, isLast: boolean): Outcome {
+  return isLast && (outcome === "retry" || outcome === "next") ? FAILED : OUTCOMES[outcome];
+}
 
 /** Timeline of attempts; the marker is the commit point. */
 export function Attempts({ request }: { readonly request: RequestDetail }) {
@@ -37,7 +44,7 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
     >
       <ol className="grid grid-cols-[minmax(0,1fr)] gap-4">
         {attempts.map((attempt, index) => {
-          const { tone, bar, description } = OUTCOMES[attempt.outcome];
+          const { tone, bar, description } = outcomeOf(attempt, index === attempts.length - 1);
           return (
             <li
               key={`${attempt.started_at} ${attempt.endpoint} ${attempts.indexOf(attempt)}`}

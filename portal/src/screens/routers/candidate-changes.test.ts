@@ -8,7 +8,7 @@ const planned = (provider: string, model: string): Entry => ({
   provider,
   model,
   outcome: "planned",
-  reason: "choice 1",
+  reason: "rank 1",
 });
 const excluded = (provider: string, model: string, reason: string): Entry => ({
   ...planned(provider, model),

@@ -88,7 +88,7 @@ function PlannedEndpoint({
 
 /** The reason without its rank prefix. */
 function noteOf(reason: string): string {
-  return reason.replace(/^choice \d+(?:, )?/, "");
+  return reason.replace(/^rank \d+(?:, )?/, "");
 }
 
 /** Segment width is the weight, its filled part the score. */

@@ -8,7 +8,7 @@ export function Receipt() {
     EXAMPLE_REQUEST;
   const rows = [
     { name: "Requested model", value: <span className="font-mono">{modelRequested}</span> },
-    { name: "Model", value: <span className="font-mono text-xs break-all">{model}</span> },
+    { name: "Model", value: <ModelId id={model} /> },
     { name: "Provider", value: provider },
     { name: "Country", value: <Country code={country} /> },
     { name: "Sovereignty", value: <LevelBadge level={level} /> },
@@ -37,6 +37,17 @@ export function Receipt() {
         Example. Every response includes these values as headers.
       </figcaption>
     </figure>
+  );
+}
+
+/** A long id breaks after its creator, not within the name. */
+function ModelId({ id }: { readonly id: string }) {
+  const [creator = "", ...name] = id.split("/");
+  return (
+    <span className="font-mono text-xs wrap-anywhere">
+      {creator}/<wbr />
+      {name.join("/")}
+    </span>
   );
 }
 

@@ -102,7 +102,7 @@ const UNNAMED_LABELS: Readonly<Record<string, string>> = {
   member: "Workspace keys",
   model: "No model (rejected)",
   provider: "No provider (rejected)",
-  level: "No level (rejected or before it was kept)",
+  level: "No level (rejected or not recorded)",
   country: "Unknown country",
   app: "Unknown app",
 };

@@ -4,8 +4,8 @@ import { type RefObject, useLayoutEffect } from "react";
 const SHADE_PX = 10;
 
 /**
- * Marks the edges behind which columns are hidden (`data-more-start`, `data-more-end`). A figure that would be cut there
- * is covered as a whole: half a number looks like another number.
+ * Marks the edges behind which columns are hidden (`data-more-start`, `data-more-end`). A figure or time that would be cut
+ * there is covered as a whole: half a number looks like another number.
  */
 export function useScrollEdges(frame: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
@@ -25,6 +25,11 @@ export function useScrollEdges(frame: RefObject<HTMLElement | null>): void {
   });
 }
 
+/** Half a date looks like another date. */
+function hasTimes(scroller: HTMLElement, index: number, pinned: string | undefined): boolean {
+  return pinned === undefined && scroller.querySelector(`tbody > tr > :nth-child(${index + 1}) time`) !== null;
+}
+
 function markEdges(frame: HTMLElement, scroller: HTMLElement): void {
   const hiddenEnd = scroller.scrollWidth - scroller.clientWidth - scroller.scrollLeft;
   const cells = [...scroller.querySelectorAll<HTMLElement>("thead th")];
@@ -34,7 +39,7 @@ function markEdges(frame: HTMLElement, scroller: HTMLElement): void {
   const from = start?.getBoundingClientRect().right ?? box.left;
   const to = end?.getBoundingClientRect().left ?? box.right;
   const figures = cells
-    .filter(({ dataset }) => dataset["figures"] !== undefined)
+    .filter(({ dataset }, index) => dataset["figures"] !== undefined || hasTimes(scroller, index, dataset["pinned"]))
     .map((th) => th.getBoundingClientRect());
   const cutAt = (edge: number) => figures.find(({ left, right }) => left < edge - 1 && right > edge + 1);
   frame.toggleAttribute("data-more-start", scroller.scrollLeft > 1);
