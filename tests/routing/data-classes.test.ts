@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
@@ -102,6 +105,21 @@ describe("rules of data classes", () => {
     scene.at("ovhcloud").next({ status: 503, json: { error: { message: "busy" } } });
     expect((await ask(`Write to ${EMAIL}`)).status).toBeGreaterThanOrEqual(500);
     expect(scene.at("deepinfra").requests.length).toBe(before);
+  });
+
+  test("CLASS-02 gateway data-class set replaces the rules from a file, and refuses a level without a block", async () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "gateway-rules-")), "rules.json");
+    writeFileSync(file, '{"secret": {"action": "block"}}');
+    const { code } = await scene.gateway.cli("data-class", "set", tenant.slug, "--file", file);
+    expect(code).toBe(0);
+    expect((await ask(`Use ${TOKEN}`)).body.error.code).toBe("data_class_not_permitted");
+    writeFileSync(file, '{"secret": {"below": "L3"}}');
+    const refused = await scene.gateway.cli("data-class", "set", tenant.slug, "--file", file);
+    expect([refused.code, refused.stderr]).toEqual([
+      expect.any(Number),
+      expect.stringContaining("data_classes.secret.below"),
+    ]);
+    expect(refused.code).not.toBe(0);
   });
 
   test("CLASS-02 rules are versioned and read back; without them nothing is inspected", async () => {
