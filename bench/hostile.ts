@@ -21,7 +21,7 @@ import { JSON_ANSWER } from "./payload.ts";
 const ROOT = path.resolve(import.meta.dirname, "..");
 const PAGE = path.join(ROOT, "docs/benchmarks.md");
 const HEAP_MB = 512;
-const SECONDS = 4;
+const SECONDS = 3;
 const HOSTILE_AT_ONCE = 2;
 const PAUSE_MS = 5;
 const READY_MS_MAX = 180_000;
@@ -84,7 +84,7 @@ async function measure(
     PROVIDER_SCALEWAY_API_KEY: "bench",
     PROVIDER_SCALEWAY_BASE_URL: `http://127.0.0.1:${port}/ordinary/v1`,
     PROVIDER_MISTRAL_API_KEY: "bench",
-    PROVIDER_MISTRAL_BASE_URL: `http://127.0.0.1:${port}/${kind}/v1`,
+    PROVIDER_MISTRAL_BASE_URL: `http://127.0.0.1:${port}/${encodeURIComponent(kind)}/v1`,
   };
   const origin = `http://127.0.0.1:${own}`;
   const child = children.start([path.join(root, "bin/gateway"), "serve"], {
