@@ -22,6 +22,7 @@ const COLUMNS: readonly Column<Request>[] = [
   {
     id: "status",
     header: "Status",
+    phone: "line",
     cell: ({ status, error_code }) => (
       <Badge tone={status < 400 ? "good" : status < 500 ? "warn" : "bad"} title={error_code ?? undefined}>
         {status}
@@ -31,22 +32,25 @@ const COLUMNS: readonly Column<Request>[] = [
   {
     id: "key",
     header: "Key",
+    phone: "line",
     className: "min-w-0 md:max-w-56",
     cell: ({ key_name, key_id }) => <UntrustedText text={key_name ?? key_id} />,
   },
   {
     id: "took",
     header: "Duration",
+    phone: "line",
     align: "end",
     cell: ({ total_ms }) => <span className="figures whitespace-nowrap">{durationText(total_ms)}</span>,
   },
   {
     id: "cost",
     header: "Cost",
+    phone: "line",
     align: "end",
     cell: ({ cost, currency }) => <Money amount={cost} currency={currency} as="price" />,
   },
-  { id: "at", header: "Time", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
+  { id: "at", header: "Time", align: "end", phone: "line", cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 export function RecentRequests({
