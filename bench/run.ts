@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Bench, CANDIDATES, type CandidateName, type Prepared, type Shape } from "./candidate.ts";
 import { PREPARE, startUntilServed } from "./candidates.ts";
 import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
+import { growthSectionOf } from "./growth-section.ts";
 import { hostileSectionOf, withHostileSection } from "./hostile-section.ts";
 import { runLoad, type Target } from "./load.ts";
 import { readMachine } from "./machine.ts";
@@ -237,7 +238,9 @@ function publish(result: BenchResult, options: Options): void {
     CANDIDATES.every((name) => result.candidates.some((candidate) => candidate.name === name));
   const page = isWhole ? path.join(ROOT, "docs/benchmarks.md") : path.join(work, "benchmarks.md");
   const previous = existsSync(page) ? readFileSync(page, "utf8") : "";
-  const withPortal = withPortalSection(renderPage(result), portalSectionOf(previous));
+  const growth = growthSectionOf(previous);
+  const rendered = growth === undefined ? renderPage(result) : `${renderPage(result).trimEnd()}\n\n${growth}\n`;
+  const withPortal = withPortalSection(rendered, portalSectionOf(previous));
   writeFileSync(page, withHostileSection(withPortal, hostileSectionOf(previous)));
   say(
     `\nwritten: ${path.relative(ROOT, page)}${isWhole ? "" : " (docs/benchmarks.md is written by a full run of all candidates)"}`,

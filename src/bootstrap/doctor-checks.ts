@@ -35,6 +35,8 @@ function coreChecks(config: Config, store: Store, journal: IngestPipeline, break
         const deadLetters = describeDeadLetters(journal.deadLetters());
         const detail = deadLetters === undefined ? pending : `${pending}; ${deadLetters}`;
         if (journal.journal.isBroken) return { ok: false, detail: `the journal cannot be written; ${detail}` };
+        if (journal.journal.isBehind)
+          return { ok: false, detail: `ingest is slower than requests arrive, paid ones are refused; ${detail}` };
         return { ok: deadLetters === undefined, detail };
       },
     },

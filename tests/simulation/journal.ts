@@ -28,6 +28,8 @@ export class Disk {
       get isBroken() {
         return disk.#broken;
       },
+
+      isBehind: false,
       close: async () => undefined,
     };
   }

@@ -416,6 +416,22 @@ export function retentionTests(current: () => Store): void {
     expect((await rollups.usage("ws_1", all, 10)).map(({ costNanos }) => costNanos)).toEqual([3n]);
   });
 
+  test("SCALE-23 the last requests of several workspaces are found at once", async () => {
+    const { ingest, log } = current();
+    await ingest([
+      finishedRecord("r1", { createdAtMs: 1000 }),
+      finishedRecord("r2", { createdAtMs: 1500 }),
+      finishedRecord("r3", { createdAtMs: 1200, workspaceId: "ws_2" }),
+    ]);
+    expect(await log.lastRequestTimes([])).toEqual(new Map());
+    expect(await log.lastRequestTimes(["ws_1", "ws_2", "ws_3"])).toEqual(
+      new Map([
+        ["ws_1", 1500],
+        ["ws_2", 1200],
+      ]),
+    );
+  });
+
   test("LOG-03 expired rows leave the log in small batches, and their sums stay", async () => {
     const { ingest, log, ledger, rollups } = current();
     const old = Array.from({ length: 7 }, (_, n) =>

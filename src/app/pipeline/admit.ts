@@ -1,4 +1,3 @@
-import { fault } from "../../contract/faults.ts";
 import type { HoldRequest } from "../../domain/admission/shared-state.ts";
 import { holdFor } from "../../domain/billing/charge.ts";
 import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
@@ -8,6 +7,7 @@ import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { holdRefusalFault } from "./hold-refusal.ts";
 import type { InferenceRequest } from "./inference-request.ts";
+import { journalFault } from "./journal-fault.ts";
 import type { RequestTrace } from "./record.ts";
 
 /** Safety margin on estimated input tokens. */
@@ -54,12 +54,7 @@ export function admit(
   plan: Pick<Plan, "attempts">,
   request: Pick<InferenceRequest, "usageBoundAt">,
 ): MaybePromise<void> {
-  if (gateway.journal.isBroken) {
-    throw fault("service_unavailable", {
-      message: "The gateway cannot write its journal and refuses paid requests until it can. Try again shortly.",
-      headers: { "retry-after": "5" },
-    });
-  }
+  if (gateway.journal.isBroken || gateway.journal.isBehind) throw journalFault(gateway.journal);
   const { workspace, member } = trace.principal;
   let nanos = 0n;
   // Attempts beyond the limit never run: the plan of `auto` can end with expensive models.

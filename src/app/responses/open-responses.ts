@@ -44,6 +44,9 @@ export function openResponses(
         get isBroken() {
           return journal.isBroken;
         },
+        get isBehind() {
+          return journal.isBehind;
+        },
         close: () => journal.close(),
       },
     },

@@ -275,7 +275,10 @@ export const AuditView = z
 
 export const DoctorView = z
   .object({
-    ok: z.boolean().meta({ description: "False only for a broken invariant, store, journal or setting." }),
+    ok: z.boolean().meta({
+      description:
+        "False for a broken invariant, store, journal or setting, and for a ledger whose check has not finished.",
+    }),
     warnings: z.int().meta({ description: "Checks that passed and give advice." }),
     checks: z.array(
       z.object({ name: z.string(), ok: z.boolean(), status: z.enum(["ok", "warning", "failed"]), detail: z.string() }),

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
+import { COLUMNS_MIN, packColumns } from "./candidate-columns.ts";
 import { expandText, mayContainCompact } from "./expand-record.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 import { parseRecord } from "./record-schema.ts";
@@ -45,6 +46,28 @@ const decision: fc.Arbitrary<DecisionRecord> = fc
     order: other ?? candidates.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint),
   }));
 
+/** As a router plans them: ids and reasons follow from the other values, except for some. */
+const manyCandidates: fc.Arbitrary<DecisionRecord> = fc
+  .array(
+    fc.record({
+      ...{ provider: few, model: few, level, region: few, isOdd: fc.boolean(), isExcluded: fc.boolean() },
+      ...{ attested: fc.boolean(), scores: fc.option(fc.dictionary(few, figure)) },
+    }),
+    { minLength: COLUMNS_MIN, maxLength: 3 * COLUMNS_MIN },
+  )
+  .map((rows) => {
+    const candidates = rows.map(
+      ({ provider, model, level: own, region, isOdd, isExcluded, attested, scores }, index): CandidateRecord => ({
+        ...{ endpoint: isOdd ? `${provider}:${model}` : `${provider}:${region}:${model}`, model, provider, level: own },
+        ...(attested ? { attested } : {}),
+        outcome: isExcluded ? "excluded" : "planned",
+        reason: isOdd ? "#1 choice" : `choice ${index + 1}, fallback`,
+        scores,
+      }),
+    );
+    return { candidates, order: candidates.slice(0, 3).map(({ endpoint }) => endpoint) };
+  });
+
 const records: fc.Arbitrary<RequestRecord> = fc
   .record({
     ...{ endpoint: fc.option(few), model: fc.option(few), provider: fc.option(few), level: fc.option(level) },
@@ -67,6 +90,49 @@ describe("the compact text of a record", () => {
         expect(JSON.parse(expandText(encodeCompact(record)))).toEqual(record);
       }),
     );
+  });
+
+  test("SCALE-23 many candidates become columns, compressed or not, and are read in full", () => {
+    fc.assert(
+      fc.property(records, manyCandidates, (record, routed) => {
+        const whole = { ...record, decision: routed };
+        const text = encodeCompact(whole);
+        expect(text).toContain('"columns"');
+        expect(parseRecord(text)).toEqual(whole);
+        const packed = packColumns(Buffer.from(text)).toString();
+        expect(parseRecord(packed)).toEqual(whole);
+        expect(JSON.parse(expandText(packed))).toEqual(whole);
+      }),
+    );
+  });
+
+  test("SCALE-23 a decision over hundreds of endpoints takes a tenth of its full text", () => {
+    const candidates = Array.from({ length: 340 }, (_, n): CandidateRecord => {
+      const [provider, model] = [`provider-${n % 20}`, `creator/model-${(n * 7) % 90}`];
+      const isExcluded = n >= 100;
+      const reason = isExcluded
+        ? `sovereignty_floor_not_met: level L${n % 2} is below the floor L2`
+        : `choice ${n + 1}`;
+      const share = (salt: number) => ((n * salt) % 10_000) / 10_000;
+      const scores = {
+        quality: share(7919),
+        cost: share(104_729),
+        total: 1 - n / 340,
+        expected_cost_nanos: n * 15_485,
+      };
+      return {
+        ...{ endpoint: `${provider}:eu-${n % 3}:${model}`, model, provider, level: "L2", reason },
+        outcome: isExcluded ? "excluded" : "planned",
+        scores: isExcluded ? null : scores,
+      };
+    });
+    const routed = { candidates, order: candidates.slice(0, 16).map(({ endpoint }) => endpoint) };
+    const record = finishedRecord("r1", { decision: routed });
+    const packed = packColumns(Buffer.from(encodeCompact(record)));
+    expect(packed.length).toBeLessThan(0.1 * JSON.stringify(record).length);
+    expect(parseRecord(packed.toString())).toEqual(record);
+    const plain = Buffer.from(encodeCompact(finishedRecord("r2")));
+    expect(packColumns(plain)).toBe(plain);
   });
 
   test("BILL-02 gives the same roll-ups as the full text", () => {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { storedCandidates } from "./candidate-columns.ts";
 
 /** Its presence only suggests a compact record; the parsed value decides. */
 const COMPACT_MARK = '"short"';
@@ -17,19 +18,22 @@ const DEFAULT_USAGE = {
 export function expandRecord(value: unknown): unknown {
   if (!isJsonObject(value) || value["short"] !== true) return value;
   const { endpoint, model, provider, level, usage, attempts, decision } = value;
+  const served = { endpoint, model, provider, level };
   return {
     clientRequestId: null,
     router: null,
     ...value,
     usage: isJsonObject(usage) ? { ...DEFAULT_USAGE, ...usage } : usage,
     attempts: withDefaults({ endpoint, provider, maybeAccepted: false }, attempts),
-    decision: isJsonObject(decision) ? expandDecision(decision, { endpoint, model, provider, level }) : decision,
+    decision: isJsonObject(decision) ? expandDecision(decision, served, storedCandidates(value)) : decision,
     short: undefined,
+    columns: undefined,
+    packed: undefined,
   };
 }
 
-function expandDecision(decision: JsonObject, served: JsonObject): JsonObject {
-  const candidates = withDefaults({ ...served, outcome: "planned" }, decision["candidates"]);
+function expandDecision(decision: JsonObject, served: JsonObject, stored: JsonObject[] | undefined): JsonObject {
+  const candidates = stored ?? withDefaults({ ...served, outcome: "planned" }, decision["candidates"]);
   const objects = Array.isArray(candidates) ? candidates.filter(isJsonObject) : [];
   const planned = objects.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint);
   return { ...decision, candidates, order: decision["order"] ?? planned };

@@ -1,3 +1,4 @@
+import { COLUMNS_MIN, toColumns } from "./candidate-columns.ts";
 import {
   END_OF_INGEST_FIELDS,
   hasSharedFields,
@@ -28,8 +29,12 @@ export function encodeCompact(record: RequestRecord): string {
     attempts: attempts.map((attempt) => compactAttempt(attempt, record)),
     decision: decision === null ? null : compactDecision(decision, record),
     short: true,
+    // The last member: see `packColumns`.
+    columns: decision !== null && hasColumns(decision) ? toColumns(decision.candidates) : undefined,
   });
 }
+
+const hasColumns = ({ candidates }: DecisionRecord) => candidates.length >= COLUMNS_MIN;
 
 function compactUsage(usage: UsageRecord) {
   return {
@@ -58,7 +63,9 @@ function compactAttempt(attempt: AttemptRecord, { endpoint, provider }: RequestR
 function compactDecision(decision: DecisionRecord, record: RequestRecord) {
   return {
     ...decision,
-    candidates: decision.candidates.map((candidate) => compactCandidate(candidate, record)),
+    candidates: hasColumns(decision)
+      ? undefined
+      : decision.candidates.map((candidate) => compactCandidate(candidate, record)),
     order: isCandidateOrder(decision) ? undefined : decision.order,
   };
 }

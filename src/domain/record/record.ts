@@ -193,6 +193,8 @@ export type LogStore = {
     cursor: string | null,
   ): Promise<{ rows: RequestRecord[]; next: string | null }>;
   find(requestId: string): Promise<RequestRecord | undefined>;
+  /** The times of the last requests, of workspaces that have one. */
+  lastRequestTimes(workspaceIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Creates the partitions of the next days, on an engine that has partitions. */
   prepare(nowMs: number): Promise<void>;
   /** Deletes at most `rowsMax` requests from before the time; returns how many. Roll-ups stay. */

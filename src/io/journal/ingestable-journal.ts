@@ -33,6 +33,8 @@ export type IngestableJournal = Journal & {
   /** The next finished records that are not in SQL, oldest first; valid until the next call. */
   nextBatch(recordsMax: number): SegmentBatch | undefined;
   markIngested(load: SegmentBatch): void;
+  /** While ingest fails, the journal fills up to its limit; while it is only slow, paid work is refused well before. */
+  isIngestFailing: boolean;
   /** Returns a predicate: whether everything that is finished now is in SQL. */
   ingestWatermark(): () => boolean;
   /** Called after writes with finished records. */

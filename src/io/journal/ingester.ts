@@ -91,6 +91,7 @@ export class Ingester {
     this.#running = undefined;
     const { journal, log, random, backoffFirstMs, backoffMaxMs } = this.#settings;
     this.#failures += 1;
+    journal.isIngestFailing = true;
     const delays = { baseDelayMs: backoffFirstMs, maxDelayMs: backoffMaxMs };
     const waitMs = jitteredBackoffMs(this.#failures, delays, random);
     log.warn({ err: error, records: journal.pending, waitMs }, "journal: ingest failed, retrying");
@@ -105,6 +106,7 @@ export class Ingester {
       if (next === undefined) return;
       await this.#ingest(next.batch);
       journal.markIngested(next);
+      journal.isIngestFailing = false;
       // A partial batch waits for more records, because a commit costs the same for one as for many.
       if (this.#watermarks.values().every((isIngested) => isIngested()) && journal.pending < batchMax) return;
     }

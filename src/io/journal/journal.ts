@@ -16,5 +16,7 @@ export type Journal = {
   append(entry: JournalEntry): Promise<void>;
   /** True from a failed write or sync until a probe succeeds: paid work is refused meanwhile. */
   readonly isBroken: boolean;
+  /** SQL takes records more slowly than they arrive: new paid work is refused until it has caught up. */
+  readonly isBehind: boolean;
   close(): Promise<void>;
 };

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { type Disk, realDisk } from "./disk.ts";
 import type { IngestableJournal, JournalSettings } from "./ingestable-journal.ts";
+import { JournalSpace } from "./journal-space.ts";
 import { SegmentFiles } from "./segment-files.ts";
 import { SegmentReader } from "./segment-frames.ts";
 import { SegmentIndex } from "./segment-index.ts";
@@ -32,7 +33,14 @@ export async function openJournal(given: JournalSettings): Promise<IngestableJou
   const writer = new SegmentWriter(settings, files, segments, (error) => health.markFailed(error));
   await writer.open();
   const reader = new SegmentReader(disk);
-  return new SegmentedJournal(settings, leftovers, { files, segments, writer, reader, health });
+  return new SegmentedJournal(settings, leftovers, {
+    files,
+    segments,
+    writer,
+    reader,
+    health,
+    space: new JournalSpace(settings),
+  });
 }
 
 /** Oldest first. The folder must exist. */

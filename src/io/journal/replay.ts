@@ -8,9 +8,6 @@ import { RETRY_FILE } from "./dead-letters.ts";
 import type { Disk } from "./disk.ts";
 import { type DoneEntry, decodeEntry, doneEntryOf, readFrames, type SegmentEnd } from "./segment-decoder.ts";
 
-/** Dead letters that wait in memory until the replay is done; beyond this, a repeated replay may append some twice. */
-const PENDING_CHARS_MAX = 16 * 1024 * 1024;
-
 export type ReplayReport = { readonly segments: number; readonly done: number; readonly interrupted: number };
 
 /** The entries of one segment, in order. */
@@ -43,44 +40,73 @@ export type ReplayDeps = {
 /**
  * Ingests the segments of an earlier process before the first request is served: finished requests as they are, and those
  * that never ended as interrupted and free. Free requests that are older than the retention of the log are skipped: their
- * row may have been purged, and nothing else would show that they were counted. Dead letters are appended last, because a
- * replay may start over until everything else is in SQL.
+ * row may have been purged, and nothing else would show that they were counted.
+ *
+ * A segment is removed once its records are in SQL and all requests that began in it have ended, so a replay that is killed
+ * continues where it was. Its dead letters are appended right before, so that a repeated replay does not append them twice.
  */
 export async function replay(leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
   const { disk, ingest, log, logRetainedFromMs } = deps;
-  const open = new Map<string, RequestRecord>();
-  let deadLetters: DeadLetter[] = [];
+  const open = new Map<string, { readonly record: RequestRecord; readonly segment: ReplayedSegment }>();
+  const waiting = new Set<ReplayedSegment>();
   let skipped = 0;
-  const damaged = new Set<string>();
   let done = 0;
+  const removeFinished = async () => {
+    for (const segment of waiting) {
+      if (segment.openIds.size > 0) continue;
+      await ingest.appendDeadLetters(segment.deadLetters);
+      if (segment.isDamaged) disk.rename(segment.file, `${segment.file}.damaged`);
+      else await disk.remove(segment.file);
+      waiting.delete(segment);
+    }
+  };
   for (const file of leftovers) {
     const content = readSegment(disk.read(file));
-    for (const record of content.opened) open.set(record.id, record);
-    for (const { id } of content.done) open.delete(id);
     const retained = content.done.filter(({ isCharged, createdAtMs }) => isCharged || createdAtMs >= logRetainedFromMs);
     const rejected = await ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));
-    deadLetters = [...deadLetters, ...content.unreadable, ...rejected];
-    if (charsOf(deadLetters) > PENDING_CHARS_MAX) await ingest.appendDeadLetters(deadLetters.splice(0));
+    const segment: ReplayedSegment = {
+      file,
+      openIds: new Set(),
+      deadLetters: [...content.unreadable, ...rejected],
+      isDamaged: content.end.is === "damaged",
+    };
+    waiting.add(segment);
+    for (const record of content.opened) {
+      open.set(record.id, { record, segment });
+      segment.openIds.add(record.id);
+    }
+    for (const { id } of content.done) {
+      open.get(id)?.segment.openIds.delete(id);
+      open.delete(id);
+    }
     done += retained.length;
     skipped += content.done.length - retained.length;
     if (content.end.is !== "whole")
       log.warn({ file, ...content.end }, "journal: segment truncated at its first invalid frame");
-    if (content.end.is === "damaged") damaged.add(file);
+    await removeFinished();
   }
   // If the `done` entry was in a segment that is already deleted, SQL has the request and ignores this record.
-  const interruptedRecords = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= logRetainedFromMs);
+  const began = [...open.values()].map(({ record }) => record);
+  const interruptedRecords = began.filter(({ createdAtMs }) => createdAtMs >= logRetainedFromMs);
   const texts = interruptedRecords.map((record) => JSON.stringify(asInterrupted(record)));
-  await ingest.appendDeadLetters([...deadLetters, ...(await ingest.ingestTexts(texts))]);
+  await ingest.appendDeadLetters(await ingest.ingestTexts(texts));
   skipped += open.size - interruptedRecords.length;
-  for (const file of leftovers) {
-    if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
-    else await disk.remove(file);
-  }
+  for (const { openIds } of waiting) openIds.clear();
+  await removeFinished();
   const report = { segments: leftovers.length, done, interrupted: interruptedRecords.length };
   if (done > 0 || interruptedRecords.length > 0) log.info(report, "journal: replayed");
   if (skipped > 0) log.warn({ records: skipped }, "journal: free requests older than the log retention skipped");
   return report;
 }
+
+/** A segment that is not removed yet. */
+type ReplayedSegment = {
+  readonly file: string;
+  /** Requests that began in it and have not ended. */
+  readonly openIds: Set<string>;
+  readonly deadLetters: readonly DeadLetter[];
+  readonly isDamaged: boolean;
+};
 
 /** Ingests dead letters that an operator marked for a retry; those that are rejected again stay dead letters. */
 export async function replayDeadLetters(
@@ -101,10 +127,6 @@ export async function replayDeadLetters(
   const rejected = await ingest.ingestTexts(records);
   await ingest.appendDeadLetters([...unreadable, ...rejected]);
   await disk.remove(file);
-}
-
-function charsOf(deadLetters: readonly DeadLetter[]): number {
-  return deadLetters.reduce((chars, { text }) => chars + text.length, 0);
 }
 
 function textIn(line: string): string {

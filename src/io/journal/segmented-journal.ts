@@ -1,42 +1,32 @@
-import type { IngestableJournal, JournalSettings } from "./ingestable-journal.ts";
+import type { IngestableJournal } from "./ingestable-journal.ts";
 import type { JournalEntry } from "./journal.ts";
+import type { JournalParts, SegmentedJournalSettings, TickAppends } from "./journal-parts.ts";
+import type { JournalSpace } from "./journal-space.ts";
 import type { JournalSegment, SegmentBatch, SegmentFiles } from "./segment-files.ts";
 import { ENTRY_END, encodeEntry, FrameBuffer, type SegmentReader } from "./segment-frames.ts";
 import type { SegmentIndex } from "./segment-index.ts";
 import type { SegmentWriter } from "./segment-writer.ts";
 import type { WriteHealth } from "./write-health.ts";
 
-type JournalParts = {
-  readonly files: SegmentFiles;
-  readonly segments: SegmentIndex;
-  readonly writer: SegmentWriter;
-  readonly reader: SegmentReader;
-  readonly health: WriteHealth;
-};
-
-/** The appends of one event-loop tick, which are written with one call. */
-type TickAppends = {
-  readonly entries: { readonly t: "open" | "done"; readonly id: string }[];
-  readonly written: PromiseWithResolvers<void>;
-};
-
 export class SegmentedJournal implements IngestableJournal {
   readonly leftovers: readonly string[];
-  readonly #settings: Pick<Required<JournalSettings>, "serializeRecord" | "maxBytes">;
+  isIngestFailing = false;
+  readonly #settings: SegmentedJournalSettings;
   readonly #files: SegmentFiles;
   readonly #segments: SegmentIndex;
   readonly #writer: SegmentWriter;
   readonly #frames = new FrameBuffer();
   readonly #reader: SegmentReader;
   readonly #health: WriteHealth;
+  readonly #space: JournalSpace;
   #tick: TickAppends | undefined;
   #isClosed = false;
   #listener: () => void = () => {};
 
   constructor(
-    settings: Pick<Required<JournalSettings>, "serializeRecord" | "maxBytes">,
+    settings: SegmentedJournalSettings,
     leftovers: readonly string[],
-    { files, segments, writer, reader, health }: JournalParts,
+    { files, segments, writer, reader, health, space }: JournalParts,
   ) {
     this.leftovers = leftovers;
     this.#settings = settings;
@@ -45,10 +35,15 @@ export class SegmentedJournal implements IngestableJournal {
     this.#writer = writer;
     this.#reader = reader;
     this.#health = health;
+    this.#space = space;
   }
 
   get isBroken(): boolean {
     return this.#health.isFailed || this.#segments.bytes > this.#settings.maxBytes;
+  }
+
+  get isBehind(): boolean {
+    return this.#space.isBehind && !this.isIngestFailing;
   }
 
   get pending(): number {
@@ -80,6 +75,7 @@ export class SegmentedJournal implements IngestableJournal {
 
   markIngested({ segment, upToBytes, batch }: SegmentBatch): void {
     this.#segments.markIngested(segment, upToBytes, batch.bounds.length / 2);
+    this.#checkSpace();
   }
 
   ingestWatermark(): () => boolean {
@@ -138,6 +134,10 @@ export class SegmentedJournal implements IngestableJournal {
     }
   }
 
+  #checkSpace(): void {
+    if (this.#segments.bytes > this.#space.quietBytes) this.#space.check(this.#segments);
+  }
+
   #indexEntries(entries: TickAppends["entries"], segment: JournalSegment, upToBytes: number): void {
     let finished = 0;
     for (const { t, id } of entries) {
@@ -149,6 +149,7 @@ export class SegmentedJournal implements IngestableJournal {
       this.#segments.requestDone(id, segment);
     }
     this.#segments.writeDurable(segment, upToBytes);
+    this.#checkSpace();
     if (finished > 0) this.#listener();
   }
 }

@@ -83,9 +83,17 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["records"],
     "None: they would be deleted from the log at once.",
   ),
+  "journal: half full, paid work is refused until ingest has caught up": error(
+    ["bytes", "records"],
+    "The store is slower than the load: see docs/guides/alerts-runbook.md#gatewayjournalbehind.",
+  ),
   "journal: ingest failed, retrying": warn(
     ["err", "records", "waitMs"],
     "Check the store; records wait in the journal and none is lost.",
+  ),
+  "journal: ingest is slower than requests arrive": warn(
+    ["bytes", "records"],
+    "Give the store a faster disk or more CPU, or spread the load, before the journal is half full.",
   ),
   "journal: record rejected, appended to dead letters": error(
     ["why", "file"],

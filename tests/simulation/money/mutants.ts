@@ -165,13 +165,7 @@ const BOOKS: readonly Mutant[] = [
   one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      return ingestAll(batch, insertIfAbsent);\n", ""),
   one("charge-outside-the-batch", "BILL-01", INGEST, 'db.exec("begin immediate");', ""),
   one("money-booked-twice", "BILL-01", POST, "if (inserted.numInsertedOrUpdatedRows === 0n) return false;", ""),
-  one(
-    "interrupted-requests-are-lost",
-    "BILL-07",
-    REPLAY,
-    "for (const record of content.opened) open.set(record.id, record);",
-    "",
-  ),
+  one("interrupted-requests-are-lost", "BILL-07", REPLAY, "open.set(record.id, { record, segment });", ""),
   one(
     "segments-dropped-before-sql-has-them",
     "BILL-07",

@@ -40,13 +40,13 @@ test("BILL-01 a balanced ledger passes, a broken one fails, and every later chec
   expect(await second).toMatchObject({ ok: false, detail: expect.stringMatching(/^broken 0; .*; broken 9$/) });
 });
 
-test("BILL-01 a slow audit is no failure: it continues, runs once, and the next check gets its result", async () => {
+test("BILL-01 SCALE-23 a slow audit is not reported as ok: it continues, runs once, and the next check gets its result", async () => {
   const { check, audits, late } = room();
   const asked = [check.run(), check.run()];
   late();
   const pending = {
-    ok: true,
-    detail: `the ledger is large and still being checked since ${BEGUN}; run the check again later`,
+    ok: false,
+    detail: `unfinished: the ledger is large and being checked since ${BEGUN}; run the check again later`,
   };
   expect(await Promise.all(asked)).toEqual([pending, pending]);
   audits[0]?.resolve(["the wallet is wrong"]);
@@ -61,8 +61,9 @@ test("BILL-01 an audit that times out in the database claims nothing; a store ou
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "statement_timeout"));
-  const detail = "the check did not finish, nothing broken so far: canceling statement due to statement timeout";
-  expect(await first).toEqual({ ok: true, detail });
+  const detail =
+    "unfinished: the check was stopped, nothing broken so far: canceling statement due to statement timeout";
+  expect(await first).toEqual({ ok: false, detail });
   const second = check.run();
   audits[1]?.reject(new StoreError("unavailable", "connect ECONNREFUSED"));
   expect(await second).toEqual({ ok: false, detail: "connect ECONNREFUSED" });

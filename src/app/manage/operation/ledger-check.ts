@@ -33,8 +33,8 @@ export function ledgerCheck({ store, clock, timers }: LedgerCheckDeps): Check {
       const result = await withTimeout(running.result, timers);
       if (result === "late")
         return {
-          ok: true,
-          detail: `the ledger is large and still being checked since ${running.startedAt}; run the check again later`,
+          ok: false,
+          detail: `unfinished: the ledger is large and being checked since ${running.startedAt}; run the check again later`,
         };
       if (current === running) current = undefined;
       return earlier === undefined ? result : { ...result, detail: `${result.detail} (as of ${running.startedAt})` };
@@ -49,9 +49,8 @@ async function auditLedger(books: LedgerAudit): Promise<CheckResult> {
     return { ok: false, detail: broken.slice(0, NAMED_MAX).join("; ") };
   } catch (error) {
     const words = error instanceof Error ? error.message : "the check failed";
-    // A timeout says only that the ledger is large.
     if (error instanceof StoreError && error.reason === "statement_timeout")
-      return { ok: true, detail: `the check did not finish, nothing broken so far: ${words}` };
+      return { ok: false, detail: `unfinished: the check was stopped, nothing broken so far: ${words}` };
     return { ok: false, detail: words };
   }
 }

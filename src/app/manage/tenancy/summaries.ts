@@ -17,12 +17,14 @@ function matchesSearch({ slug, name, id }: Workspace, search: string): boolean {
   return [slug, name, id].some((text) => text.toLowerCase().includes(search.toLowerCase()));
 }
 
-async function summaryOf(context: ManageContext, workspace: Workspace, spentNanos: bigint): Promise<SummaryView> {
+async function summaryOf(
+  context: ManageContext,
+  workspace: Workspace,
+  { spentNanos, last }: { readonly spentNanos: bigint; readonly last: number | undefined },
+): Promise<SummaryView> {
   const { id, slug, name, createdAtMs } = workspace;
   const nowMs = context.clock.nowMs();
   const members = context.directory.members(id);
-  const { rows } = await context.store.log.list(id, {}, 1, null);
-  const last = rows[0]?.createdAtMs;
   return {
     id,
     slug,
@@ -51,9 +53,13 @@ export function summaryHandlers(context: ManageContext): Record<string, Handler>
       const ids = rows.map(({ id }) => id);
       for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart, ids))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
+      const lastTimes = await context.store.log.lastRequestTimes(ids);
       const data: SummaryView[] = [];
       // Sequential, so that a large page does not saturate the store.
-      for (const workspace of rows) data.push(await summaryOf(context, workspace, spent.get(workspace.id) ?? 0n));
+      for (const workspace of rows) {
+        const activity = { spentNanos: spent.get(workspace.id) ?? 0n, last: lastTimes.get(workspace.id) };
+        data.push(await summaryOf(context, workspace, activity));
+      }
       return { status: 200, json: { data, next } };
     }),
   };

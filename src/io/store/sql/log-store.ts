@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
@@ -9,6 +9,9 @@ import type { Database } from "./schema.ts";
 
 /** The time in a request id may differ this much from the one in its record. */
 const ID_TIME_TOLERANCE_MS = 86_400_000;
+
+/** An engine limits the selects of a `union all`. */
+const WORKSPACES_PER_STATEMENT = 100;
 
 type LogConnections = LogSource & { readonly db: Kysely<Database> };
 
@@ -41,6 +44,20 @@ export function logStore(connections: LogConnections, parts?: LogPartitions): Lo
         atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_TOLERANCE_MS, toMs: atMs + ID_TIME_TOLERANCE_MS };
       const found = near && (await readRecords(reads, [requestId], near)).get(requestId);
       return found ?? (await readRecords(reads, [requestId])).get(requestId);
+    },
+
+    async lastRequestTimes(workspaceIds) {
+      const times = new Map<string, number>();
+      for (let at = 0; at < workspaceIds.length; at += WORKSPACES_PER_STATEMENT) {
+        const heads = workspaceIds.slice(at, at + WORKSPACES_PER_STATEMENT).map(
+          (id) => sql`select cast(${id} as text) as workspace_id, (select created_at_ms from request_records
+            where workspace_id = ${id} order by created_at_ms desc, id desc limit 1) as last_ms`,
+        );
+        const { rows } = await sql<{ workspace_id: string; last_ms: number | null }>`
+          ${sql.join(heads, sql` union all `)}`.execute(reads);
+        for (const { workspace_id, last_ms } of rows) if (last_ms !== null) times.set(workspace_id, last_ms);
+      }
+      return times;
     },
 
     async sweep(olderMs, rowsMax) {

@@ -55,6 +55,7 @@ async function statementsOf(dialect: Dialect, hints: PlanHints): Promise<readonl
   for (const filter of [{ provider: "gone" }, { app: "job 7" }, { status: 200, untilMs: START_MS + DAY_MS }])
     await requests.list("ws_1", filter, 20, null);
   await requests.find("b7");
+  await requests.lastRequestTimes(["ws_1", "ws_2"]);
   const entries = await ledger.entries("ws_1", 20, null);
   await ledger.entries("ws_1", 20, entries.next, { kinds: ["charge"] });
   await ledger.entries("ws_1", 20, null, { kinds: ["topup"] });

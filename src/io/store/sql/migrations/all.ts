@@ -39,6 +39,7 @@ import { invitationLimits } from "./0041-invitation-limits.ts";
 import { nodeLevels } from "./0042-node-levels.ts";
 import { indexByKind, ledgerByKind } from "./0043-ledger-by-kind.ts";
 import { evidenceShapes } from "./0044-evidence-shapes.ts";
+import { candidateColumns } from "./0045-candidate-columns.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -93,4 +94,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 42, name: "node levels", statements: nodeLevels },
   { number: 43, name: "ledger by kind", statements: ledgerByKind, concurrentIndexes: indexByKind },
   { number: 44, name: "evidence shapes", statements: evidenceShapes },
+  { number: 45, name: "candidate columns", statements: candidateColumns },
 ];

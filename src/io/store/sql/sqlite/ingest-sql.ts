@@ -1,4 +1,6 @@
 import { CHARGE } from "../../../../domain/billing/ledger.ts";
+import type { IngestFields } from "../../../../domain/record/ingest-fields.ts";
+import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { MERGE_SKETCHES } from "./open-database-file.ts";
 
@@ -27,6 +29,15 @@ const IDEMPOTENCY_COLUMNS = [
   ...(["key_digest", "body_digest", "workspace_id", "request_id"] as const),
   ...(["status", "charged_nanos", "currency", "expires_at_ms"] as const),
 ] as const;
+
+/** A finished request; `charge` is null unless it is more than zero. */
+export type IngestRow = {
+  readonly record: IngestFields;
+  readonly charge: ChargeRecord | null;
+  readonly nanos: bigint;
+  readonly shape: number;
+  readonly text: Buffer;
+};
 
 export type RowTemplate = { readonly table: string; readonly columns: string; readonly values: string };
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts";
+import { packColumns } from "../../../../domain/record/candidate-columns.ts";
 import type { IngestFields, RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
@@ -17,6 +18,7 @@ import {
   ADD_IDEMPOTENCY_USE,
   ADD_SHAPE,
   CHARGE_ROW,
+  type IngestRow,
   insertNewRows,
   insertUnlessStored,
   MOVE_WALLET,
@@ -30,6 +32,8 @@ const ROWS_PER_SLICE = 48;
 /** Fewer rows are not worth a commit of their own. */
 const ROWS_PER_COMMIT_MIN = 2 * ROWS_PER_SLICE;
 const YIELD_MS = 1;
+/** Longer records have the candidates of a router, which are compressed. */
+const PACKED_FROM_BYTES = 4096;
 const neverNotified = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 /** On a machine without a spare core, a batch in one go would delay every request that runs meanwhile. */
@@ -38,15 +42,6 @@ function yieldCore(): void {
 }
 
 type IngestStatements = ReturnType<typeof prepareStatements>;
-
-/** A finished request; `charge` is null unless it is more than zero. */
-type IngestRow = {
-  readonly record: IngestFields;
-  readonly charge: ChargeRecord | null;
-  readonly nanos: bigint;
-  readonly shape: number;
-  readonly text: Buffer;
-};
 
 /**
  * Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Ingest is idempotent: a
@@ -74,7 +69,8 @@ export function prepareIngest(db: DatabaseSync, isAwaited: () => boolean): (batc
         if (record.idempotency !== undefined && nanos > 0n)
           statements.idempotencyUse(record, record.idempotency, nanos);
         const shape = shapes.idOf(record, (id, parts) => statements.shape(record.workspaceId, id, parts));
-        insert(statements, { record, charge: nanos > 0n ? record.charge : null, nanos, shape, text }, totals);
+        const stored = text.length > PACKED_FROM_BYTES ? packColumns(text) : text;
+        insert(statements, { record, charge: nanos > 0n ? record.charge : null, nanos, shape, text: stored }, totals);
       }
       statements.flush();
       totals.writeTo(statements);

@@ -33,7 +33,6 @@ export function openForReading(file: string): DatabaseSync {
     pragma trusted_schema = off;
     pragma busy_timeout = 5000;
     pragma cache_size = -32768;
-    pragma temp_store = memory;
   `);
   registerFunctions(db);
   return db;
