@@ -309,6 +309,18 @@ the request, not on its vendor. A \`yes\` also needs the capability in the endpo
 \`logprobs\`, \`tools\` or a JSON schema is refused where the entry denies it
 ([required capabilities](guides/routing.md#required-capabilities)). This page is generated from the tables that handle requests.
 
+## Contents
+
+- [Parameters](#parameters)
+- [Through responses](#through-responses)
+- [Aliases](#aliases)
+- [Shapes of the gateway's own fields](#shapes-of-the-gateways-own-fields)
+- [Neutral values](#neutral-values)
+- [What a model adds](#what-a-model-adds)
+- [Every other field](#every-other-field)
+
+## Parameters
+
 ${table(
   ["column", "the endpoint speaks"],
   COLUMNS.map(([column, title]) => [column, title]),

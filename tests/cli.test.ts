@@ -276,8 +276,8 @@ describe("the life cycle of a workspace, by commands", () => {
     expect(data).toContainEqual(expect.objectContaining({ slug: "shop", currency: "EUR", held: "0.00" }));
     expect(await json("workspace", "balances", "--search", "DEMO")).toMatchObject({ data: [{ slug: "demo" }] });
     expect((await run(["workspace", "balances"])).stdout).toMatch(/^SLUG +BALANCE +HELD +SPENT THIS MONTH +CURRENCY /);
-    const filtered = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "closed");
-    expect(filtered["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "closed" }));
+    const filtered = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "in");
+    expect(filtered["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "in" }));
     expect(await json("endpoint", "list", "--provider", "mistral", "--used")).toMatchObject({ data: [] });
     expect((await run(["endpoint", "list"])).stdout).toMatch(/^ID +STATE +CIRCUIT OPEN UNTIL +CONSECUTIVE FAILURES /);
     const settings = await json("settings");

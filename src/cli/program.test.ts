@@ -36,7 +36,7 @@ describe("typed wrongly", () => {
     [["policy", "set", "demo", "--floor", "L5"], "L4"],
     [["policy", "set", "demo", "--no-training"], "--no-training"],
     [["policy", "preview", "demo", "--scope", "all"], "callable, catalogue"],
-    [["endpoint", "list", "--state", "out"], "half_open"],
+    [["endpoint", "list", "--state", "out"], "aside"],
     [["key", "set", "key_x", "--floor", "L9"], "L4"],
     [["key", "create", "demo", "--zdr", "yes"], "on or off"],
     [["router", "put", "demo", "cheap"], "--file"],

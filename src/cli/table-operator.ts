@@ -33,8 +33,8 @@ export const operatorCommands: ApiCommand[] = [
       {
         flags: "--state <state>",
         field: "state",
-        says: "only this state: closed, open, half_open, not_connected or retired",
-        read: oneOf("closed", "open", "half_open", "not_connected", "retired"),
+        says: "only this state: in, aside, probe, not_connected or retired",
+        read: oneOf("in", "aside", "probe", "not_connected", "retired"),
       },
       { flags: "--used", field: "used", says: "only endpoints called since the start" },
     ],

@@ -167,7 +167,7 @@ describe("the request timeout", () => {
     expect(row).toMatchObject({ status: 200, error_code: "upstream_timeout", cost: "0.00", attempts: [TIME_UP] });
     expect(await brief.charges(reader)).toEqual([]);
     expect(await brief.wallet(reader)).toMatchObject({ held: "0.00" });
-    const { data } = await brief.gateway.manage("GET", "/endpoints?provider=deepinfra&state=closed");
+    const { data } = await brief.gateway.manage("GET", "/endpoints?provider=deepinfra&state=in");
     expect(data).toContainEqual(expect.objectContaining({ id: row.endpoint, failed: 0 }));
   });
 
@@ -189,7 +189,7 @@ test("ROUTE-05 a retry delay in the middle of a stream is honoured too", async (
     strict.at("deepinfra").next({ frames: [...partialFrames, sse({ error })] });
     const answer = await strict.chat(reader.key, { stream: true });
     const { endpoint } = await strict.row(String(answer.headers.get("x-svc-request-id")));
-    const { data } = await strict.gateway.manage("GET", "/endpoints?provider=deepinfra&state=open");
+    const { data } = await strict.gateway.manage("GET", "/endpoints?provider=deepinfra&state=aside");
     expect(data).toMatchObject([{ id: endpoint, failed: 1 }]);
   } finally {
     await strict.close();

@@ -55,7 +55,7 @@ describe("PORTAL-10 endpoints", () => {
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
     for (const { provider, state, served, failed, total, answers } of all) {
       expect([served, failed, total, answers]).toEqual([0, 0, null, 0]);
-      if (state !== "retired") expect(state === "closed", provider).toBe(["ovhcloud", "deepinfra"].includes(provider));
+      if (state !== "retired") expect(state === "in", provider).toBe(["ovhcloud", "deepinfra"].includes(provider));
     }
   });
 
@@ -65,12 +65,12 @@ describe("PORTAL-10 endpoints", () => {
       expect((await gateway.call(key, "/v1/chat/completions", { body: request })).status).toBe(200);
     const used = await endpoints("?used=true");
     const failing = used.find(({ provider }) => provider === "deepinfra");
-    expect(failing).toMatchObject({ state: "open", served: 0, failed: 2, times_aside: 1, total: null });
+    expect(failing).toMatchObject({ state: "aside", served: 0, failed: 2, times_aside: 1, total: null });
     expect(Date.parse(failing?.aside_until ?? "")).toBeGreaterThan(Date.now());
     expect(Date.parse(failing?.last_failed_at ?? "")).toBeLessThanOrEqual(Date.now());
     const serving = used.find(({ provider }) => provider === "ovhcloud");
     expect(serving).toMatchObject({
-      state: "closed",
+      state: "in",
       failed: 0,
       answers: serving?.served,
       in_flight: 0,
@@ -78,7 +78,7 @@ describe("PORTAL-10 endpoints", () => {
     });
     expect(serving?.total?.p95_ms).toBeGreaterThanOrEqual(serving?.total?.p50_ms ?? Infinity);
     expect(serving?.expected).not.toBeNull();
-    expect((await endpoints("?state=open")).map(({ id }) => id)).toEqual([failing?.id]);
+    expect((await endpoints("?state=aside")).map(({ id }) => id)).toEqual([failing?.id]);
     expect((await endpoints("?provider=ovhcloud&used=false")).every(({ served }) => served === 0)).toBe(true);
   });
 

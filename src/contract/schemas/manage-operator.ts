@@ -6,9 +6,9 @@ const Milliseconds = z.number().meta({ description: "In milliseconds." });
 
 const Spread = z.object({ p50_ms: Milliseconds, p95_ms: Milliseconds });
 
-const EndpointState = z.enum(["closed", "open", "half_open", "not_connected", "retired"]).meta({
+const EndpointState = z.enum(["in", "aside", "probe", "not_connected", "retired"]).meta({
   description:
-    "`closed`: active. `open`: circuit open after repeated failures, on this or another instance; tried last. `half_open`: the next request probes the endpoint. `not_connected`: the operator has no credential for its provider.",
+    "`in`: circuit closed. `aside`: circuit open after repeated failures, on this or another instance; tried last. `probe`: circuit half-open, the next request probes it. `not_connected`: the operator has no credential for its provider.",
 });
 
 const EndpointHealth = z
@@ -160,7 +160,7 @@ export const endpointExample = {
   region: "de",
   model: "sandbox/chat",
   surfaces: ["chat"],
-  state: "closed",
+  state: "in",
   aside_until: null,
   failures_in_a_row: 0,
   in_flight: 2,

@@ -4,9 +4,9 @@ import { Badge, type Tone } from "../../ui/badge.tsx";
 import type { EndpointRow } from "./rows.ts";
 
 const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly description: string }>> = {
-  closed: { tone: "good", description: "Active" },
-  open: { tone: "bad", description: "Circuit open" },
-  half_open: { tone: "warn", description: "Circuit half-open" },
+  in: { tone: "good", description: "Active" },
+  aside: { tone: "bad", description: "Circuit open" },
+  probe: { tone: "warn", description: "Circuit half-open" },
   not_connected: { tone: "neutral", description: "Not connected" },
   retired: { tone: "neutral", description: "Retired" },
 };
@@ -25,7 +25,7 @@ export function EndpointState({ row }: { readonly row: EndpointRow }) {
         {description}
       </Badge>
       {row.aside_until !== null && <span className="text-xs text-soft">{nextProbeText(row.aside_until)}</span>}
-      {row.state === "closed" && row.failures_in_a_row > 0 && (
+      {row.state === "in" && row.failures_in_a_row > 0 && (
         <span className="text-xs text-warn">{counted(row.failures_in_a_row, "consecutive failure")}</span>
       )}
     </span>

@@ -27,7 +27,7 @@ function isShown(row: EndpointRow, show: string): boolean {
     case "used":
       return row.served + row.failed + row.in_flight > 0;
     case "trouble":
-      return row.state === "open" || row.state === "half_open" || row.failures_in_a_row > 0;
+      return row.state === "aside" || row.state === "probe" || row.failures_in_a_row > 0;
     case "all":
       return true;
     default:
@@ -108,7 +108,7 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
 
 function HealthStats({ rows }: { readonly rows: readonly EndpointRow[] }) {
   const reachable = rows.filter((row) => isShown(row, "connected"));
-  const openCircuits = reachable.filter(({ state }) => state === "open").length;
+  const openCircuits = reachable.filter(({ state }) => state === "aside").length;
   const sum = (of: (row: EndpointRow) => number) => rows.reduce((all, row) => all + of(row), 0);
   const failed = sum((row) => row.failed);
   return (

@@ -128,7 +128,7 @@ function OverviewStats({ doctor }: { readonly doctor: ApiResponse<"manageDoctor"
   const endpoints =
     useManage("manageListEndpoints", { query: { used: "true" } }, { refetchMs: REFETCH_MS }).data?.data ?? [];
   const settings = useManage("manageListSettings", {}).data;
-  const openCircuits = endpoints.filter(({ state }) => state === "open").length;
+  const openCircuits = endpoints.filter(({ state }) => state === "aside").length;
   const health = doctor === undefined ? undefined : healthOf(doctor);
   return (
     <StatRow>

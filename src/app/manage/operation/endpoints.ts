@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import type { CircuitState } from "../../../domain/routing/circuit-state.ts";
 import type { LatencyPercentiles } from "../../../domain/routing/latency-estimate.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
@@ -9,6 +10,9 @@ import { isoTime } from "../views.ts";
 
 type EndpointView = z.infer<typeof EndpointList>["data"][number];
 type EndpointFilter = z.infer<typeof EndpointQuery>;
+
+/** The API's names of the circuit states. */
+const API_STATES = { closed: "in", open: "aside", half_open: "probe" } as const satisfies Record<CircuitState, string>;
 
 function endpointView(
   { endpoints: { breakers, health, endpointSlots }, connections }: ManageContext,
@@ -27,7 +31,7 @@ function endpointView(
     region,
     model,
     surfaces: [...surfaces],
-    state: status === "retired" ? "retired" : isConnected ? circuitState : "not_connected",
+    state: status === "retired" ? "retired" : isConnected ? API_STATES[circuitState] : "not_connected",
     aside_until: openForMs === null ? null : isoTime(Math.round(nowMs + openForMs)),
     failures_in_a_row: circuit.consecutiveFailures,
     in_flight: endpointSlots.inUse(id),
