@@ -230,7 +230,7 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   readonly #queue: HttpExchange[] = [];
   readonly #reportUnsolicited: () => void;
   #isReuseScheduled = false;
-  #stage: "open" | "draining" | "aborted" = "open";
+  #stage: "open" | "draining" | "retired" | "aborted" = "open";
 
   constructor(
     dialTarget: DialTarget,
@@ -279,8 +279,11 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   }
 
   onIdle(connection: ClientConnection): void {
-    this.#cooling.push(connection);
-    this.#scheduleReuse();
+    if (this.#stage === "retired") connection.abort(CLIENT_CLOSED);
+    else {
+      this.#cooling.push(connection);
+      this.#scheduleReuse();
+    }
   }
 
   onUnsolicitedBytes(): void {
@@ -313,6 +316,13 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
 
   #closeIdle(): void {
     for (const connection of this.#idle.splice(0)) connection.abort(CLIENT_CLOSED);
+  }
+
+  /** No connection is used again, because its server may be about to send unsolicited bytes: a queued exchange gets a new one. */
+  retire(): void {
+    this.#stage = "retired";
+    const unused = [...this.#idle.splice(0), ...this.#cooling.splice(0)];
+    for (const connection of unused) connection.abort(CLIENT_CLOSED);
   }
 
   abort(): void {

@@ -34,9 +34,9 @@ async function startServer(answer: (exchange: Exchange) => void) {
   return { origin, sockets, openSockets: () => sockets.filter(({ destroyed }) => !destroyed) };
 }
 
-function openClient(sharing: Partial<ConnectionSharing> = {}) {
+function openClient(sharing: Partial<ConnectionSharing> = {}, limits = LIMITS) {
   const reports: UnsolicitedBytes[] = [];
-  const client = createHttpClient(LIMITS, {
+  const client = createHttpClient(limits, {
     ...{ isolation: "auto", workspacePoolsMax: 8, onUnsolicitedBytes: (bytes) => reports.push(bytes) },
     ...sharing,
   });
@@ -154,6 +154,31 @@ describe("SAFE-04 isolation on evidence", () => {
     await eventually(() => expect(openSockets()).toEqual([]));
     expect(await ask(client, origin, { workspace: "a" }, "now")).toBe("ok");
     expect(sockets).toHaveLength(3);
+  });
+
+  test("SAFE-04 requests queued at the connection limit are sent on new connections after the evidence", async () => {
+    const gates = { bad: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
+    const carried: string[] = [];
+    const { origin, sockets, openSockets } = await startServer(({ socket, request }) => {
+      const asked = request.slice(request.indexOf("\r\n\r\n") + 4);
+      carried.push(`${sockets.indexOf(socket) + 1}: ${asked}`);
+      const gate = asked === "bad" || asked === "b" ? gates[asked].promise : Promise.resolve();
+      void gate.then(() => socket.write(`${responseOf(asked)}${asked === "bad" ? "!" : ""}`));
+    });
+    const { client, reports } = openClient({}, { ...LIMITS, connections: 2 });
+    const send = (workspace: string) => ask(client, origin, { workspace }, workspace);
+    const bad = send("bad");
+    await eventually(() => expect(carried).toEqual(["1: bad"]));
+    const b = send("b");
+    await eventually(() => expect(carried).toHaveLength(2));
+    const queued = ["c", "d", "e"].map(send);
+    gates.bad.resolve();
+    await eventually(() => expect(reports).toHaveLength(1));
+    gates.b.resolve();
+    expect(await Promise.all([bad, b, ...queued])).toEqual(["bad", "b", "c", "d", "e"]);
+    // One request on each connection that workspaces shared, whichever of the queued ones was connected first.
+    expect(carried.map((line) => line.slice(0, 1)).toSorted()).toEqual(["1", "2", "3", "4", "5"]);
+    await eventually(() => expect(openSockets()).toEqual([]));
   });
 
   test("SAFE-04 other origins stay shared, and the rest of an aborted response is no evidence", async () => {

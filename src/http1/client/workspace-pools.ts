@@ -7,7 +7,7 @@ export const SHARED: ConnectionSharing = {
   onUnsolicitedBytes: () => undefined,
 };
 
-type ClosablePool = { readonly isEmpty: boolean; drain(): void; abort(): void };
+type ClosablePool = { readonly isEmpty: boolean; drain(): void; retire(): void; abort(): void };
 
 /** The pools of one origin, one for each workspace. Bounded: the least recently used is closed first. */
 export class WorkspacePools<Pool extends ClosablePool> {
@@ -18,11 +18,12 @@ export class WorkspacePools<Pool extends ClosablePool> {
   /** Closed pools whose requests still run. */
   readonly #draining = new Set<Pool>();
 
-  /** `shared`: its connections end with their running requests, because unsolicited bytes may already be on their way. */
+  /** `shared`: its connections carry no further request, because unsolicited bytes may already be on their way. */
   constructor(open: () => Pool, poolsMax: number, shared: Pool) {
     this.#open = open;
     this.#poolsMax = poolsMax;
-    this.#close(shared);
+    shared.retire();
+    if (!shared.isEmpty) this.#draining.add(shared);
   }
 
   poolOf(workspace: string): Pool {
