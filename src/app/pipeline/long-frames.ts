@@ -9,9 +9,12 @@ type LongFramesDeps = {
   readonly guard: ResponseGuard;
   readonly workspaceId: string;
   readonly form: DocumentForm;
-  readonly read: (frame: StreamFrame) => void;
+  /** `pause`: the client does not keep up. */
+  readonly read: (frame: StreamFrame) => "more" | "pause";
+  /** Resolves once the client has taken what was sent to it. */
+  readonly whenDrained: () => Promise<void>;
   /** All frames were read: the upstream may send more. */
-  readonly onDrained: () => void;
+  readonly onRead: () => void;
   readonly onRejected: (rejection: ResponseRejection) => void;
   readonly onError: (error: unknown) => void;
 };
@@ -29,7 +32,7 @@ export class LongFrames {
     this.#work = deps.guard.turns.begin();
   }
 
-  /** The upstream pauses until the frames are read. */
+  /** The upstream pauses until the frames are read and the client has taken them. */
   push(frames: readonly StreamFrame[]): "more" | "pause" {
     if (frames.length === 0 && this.#reading === undefined) return "more";
     this.#waiting.push(...frames);
@@ -54,7 +57,9 @@ export class LongFrames {
       for (let frame = this.#waiting.shift(); frame !== undefined; frame = this.#waiting.shift()) {
         const ready = isShortFrame(frame) ? await this.#takeTurn(frame) : await this.#build(frame);
         if (ready === undefined || this.#isStopped) return;
-        this.#deps.read(ready);
+        if (this.#deps.read(ready) === "more") continue;
+        this.#work.end();
+        await this.#deps.whenDrained();
       }
     } catch (error) {
       this.#deps.onError(error);
@@ -62,7 +67,7 @@ export class LongFrames {
       this.#work.end();
       this.#reading = undefined;
     }
-    if (!this.#isStopped) this.#deps.onDrained();
+    if (!this.#isStopped) this.#deps.onRead();
   }
 
   async #takeTurn(frame: StreamFrame): Promise<StreamFrame> {

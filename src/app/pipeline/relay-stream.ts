@@ -117,9 +117,7 @@ class StreamRelay {
       const hasRoom = text === "" ? true : this.#send(text);
       if (failure !== undefined) fail(failure);
       else if (ended) this.#finishStream(provider, finish, fail);
-      if (hasRoom || isEnded) return "more";
-      relay.resumeWhenDrained(() => call.resume());
-      return "pause";
+      return hasRoom || isEnded ? "more" : "pause";
     };
     const failReading = (error: unknown) => fail(classifyMalformed(describeReadError(error), provider));
     const openLong = () =>
@@ -128,7 +126,8 @@ class StreamRelay {
         workspaceId,
         form: adapter.form ?? {},
         read: (frame) => take([frame]),
-        onDrained: () => call.resume(),
+        whenDrained: () => relay.whenDrained(),
+        onRead: () => call.resume(),
         onRejected: (rejection) => fail(classifyRejection(rejection, provider)),
         onError: failReading,
       });
@@ -147,7 +146,7 @@ class StreamRelay {
         }
         try {
           const frames = events.push(chunk);
-          if (long === undefined && frames.every(isShortFrame)) return yieldAfter(chunk, take(frames), call);
+          if (long === undefined && frames.every(isShortFrame)) return yieldAfter(chunk, take(frames), call, relay);
           long ??= openLong();
           return long.push(frames);
         } catch (error) {
@@ -226,9 +225,10 @@ class StreamRelay {
 /** A full read buffer of a fast provider: the event loop serves others before the next one. */
 const FULL_CHUNK_BYTES = 48 * 1024;
 
-function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCall): "more" | "pause" {
-  if (next === "pause" || length < FULL_CHUNK_BYTES) return next;
-  setImmediate(() => call.resume());
+function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCall, relay: Relay): "more" | "pause" {
+  if (next === "pause") relay.resumeWhenDrained(() => call.resume());
+  else if (length < FULL_CHUNK_BYTES) return next;
+  else setImmediate(() => call.resume());
   return "pause";
 }
 

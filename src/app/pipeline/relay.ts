@@ -46,8 +46,8 @@ export class Relay {
   /** Content of the model was sent. */
   #hasContent = false;
   #pace: "provider" | "client" = "provider";
-  /** The side that the stream currently waits for. */
-  #waitingFor: "provider" | "client" = "provider";
+  /** While the stream waits for the client. */
+  #draining: Promise<void> | undefined;
   /** Total time spent waiting for the client. */
   #clientWaitMs = 0;
   #hasStoppedReading = false;
@@ -121,7 +121,7 @@ export class Relay {
    * for the partial output.
    */
   expire(): void {
-    const isClientSlow = this.#waitingFor === "client" || 2 * this.#clientWaitMs > this.gateway.limits.requestTimeoutMs;
+    const isClientSlow = this.#draining !== undefined || 2 * this.#clientWaitMs > this.gateway.limits.requestTimeoutMs;
     // Without content there is nothing to charge, and the client gets the timeout fault.
     if (isClientSlow && this.hasSentContent && this.sink.unattended !== true) this.#hasStoppedReading = true;
     this.#isExpired = true;
@@ -156,17 +156,20 @@ export class Relay {
   }
 
   resumeWhenDrained(then: () => void): void {
-    this.#pace = "client";
     // Bytes that were read before the pause still arrive; the first waiter resumes for all of them.
-    if (this.#waitingFor === "client") return;
+    if (this.#draining === undefined) void this.whenDrained().then(then);
+  }
+
+  /** The same promise for all that wait for the client. */
+  whenDrained(): Promise<void> {
+    this.#pace = "client";
     const { clock } = this.gateway;
     const sinceMs = clock.monotonicMs();
-    this.#waitingFor = "client";
-    void this.sink.drained().then(() => {
+    this.#draining ??= this.sink.drained().then(() => {
       this.#clientWaitMs += clock.monotonicMs() - sinceMs;
-      this.#waitingFor = "provider";
-      then();
+      this.#draining = undefined;
     });
+    return this.#draining;
   }
 }
 
