@@ -192,12 +192,13 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     });
     await page.goto(portal.at());
     await page.getByRole("navigation", { name: "Main" }).waitFor();
-    await page.context().setOffline(true);
+    // Not offline: back online, the screen would load by itself before the click.
+    await page.route("**/*", (route) => route.abort());
     const navigation = page.getByRole("navigation", { name: "Main" });
     await navigation.getByRole("button", { name: "Control" }).click();
     await navigation.getByRole("link", { name: "Limits" }).click();
     await page.getByText("Can't reach the gateway").first().waitFor();
-    await page.context().setOffline(false);
+    await page.unroute("**/*");
     await page.getByRole("button", { name: "Try again" }).first().click();
     await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
   });

@@ -6,7 +6,7 @@ import type { Script } from "../support/upstream.ts";
 const CLAIMS = { features: { logprobs: true, reasoning: true, reasoning_control: true, tools: true } };
 const DEAR = { prices: [{ currency: "EUR", input_per_1m_tokens: 9, output_per_1m_tokens: 9 }] };
 
-const CLAIMED = Array.from({ length: 9 }, (_, at) => `claimed-${at}`);
+const CLAIMED = Array.from({ length: 10 }, (_, at) => `claimed-${at}`);
 
 let scene: TwoProviderScene;
 let tenant: Tenant;
@@ -107,6 +107,16 @@ test("PARAM-09 the next request with the parameter is not sent there, others are
     }),
   );
   expect((await chat("claimed-7", {})).headers.get("x-svc-provider")).toBe("open");
+});
+
+test("PARAM-09 a rejection by a workspace's own account is not remembered: another account may support it", async () => {
+  const own = `/workspaces/${tenant.slug}/providers/open`;
+  await scene.gateway.manage("PUT", own, { key: "own-key-4b825dc6", skip_test: true });
+  scene.at("open").next(rejected("logprobs"));
+  const { headers } = await chat("claimed-9", { logprobs: true });
+  const { attempts } = await scene.gateway.manage("GET", `/requests/${headers.get("x-svc-request-id")}`);
+  expect(attempts[0]).toMatchObject({ own_key: true, upstream_status: 400 });
+  expect((await chat("claimed-9", { logprobs: true })).headers.get("x-svc-provider")).toBe("open");
 });
 
 test("PARAM-09 ROUTE-04 where every endpoint rejected it, they are still tried: one may support it by now", async () => {

@@ -191,7 +191,7 @@ const KEYS: readonly Mutant[] = [
     name: "revoked-key-continues",
     breaks: "KEY-04",
     patches: [
-      { file: RUN, find: "gateway.recheckKey(exchange);\n    let planned", put: "let planned" },
+      { file: RUN, find: "gateway.recheckKey(exchange);\n    const { dataClasses }", put: "const { dataClasses }" },
       { file: RUN, find: "hasSlot = true;\n      gateway.recheckKey(exchange);", put: "hasSlot = true;" },
       { file: ATTEMPT, find: "\n  recheckKey();", put: "" },
     ],
@@ -225,8 +225,8 @@ const IN_FLIGHT: readonly Mutant[] = [
     "policy-of-the-plan",
     "POL-02",
     PLAN,
-    "const currentPolicy = () => policyInForce(planning, request, target);",
-    "const fixed = policyInForce(planning, request, target); const currentPolicy = () => fixed;",
+    "const currentPolicy = () => {\n    const own = policyInForce(planning, request, target);",
+    "const fixed = policyInForce(planning, request, target); const currentPolicy = () => {\n    const own = fixed;",
   ),
   one(
     "checked-before-the-credential",

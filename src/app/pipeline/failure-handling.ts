@@ -133,7 +133,8 @@ export function reportFailure(
   else if (verdict.blame.on === "catalogue") {
     breakers.recordInconclusive(id);
     const { parameter } = verdict.blame;
-    if (attempt.node !== undefined) return;
+    // Another account may accept the parameter.
+    if (attempt.node !== undefined || attempt.ownKey !== undefined) return;
     rememberRejection(gateway.rejectedClaims, id, parameter, gateway.clock.nowMs());
     gateway.onNotice({ is: "parameter_rejected", endpoint: id, provider, parameter });
   }
