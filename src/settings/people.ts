@@ -24,7 +24,7 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
     integer(1, 1_000_000),
     10,
-    "Failed sign-ins of one account from one IP address in a burst; they refill within GATEWAY_SIGN_IN_WINDOW. A known device and a session count separately, with at most five times as many per person. As many failures of others notify the owner by mail.",
+    "Failed sign-ins of one account from one IP address in a burst; they refill within GATEWAY_SIGN_IN_WINDOW. A known device and a session count separately, with at most five times as many per person; codes after a correct password, twice as many per person. As many failures of others notify the owner by mail.",
   ),
   GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Time in which the attempts of the sign-in limits refill."),
   GATEWAY_SIGN_IN_KNOWN_DEVICE: setting(

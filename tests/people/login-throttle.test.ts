@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
 import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
 import { ageSessions, type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
 
 let gateway: PeopleGateway;
 let mailbox: Mailbox;
@@ -76,6 +77,77 @@ test("SAFE-03 the owner is notified by mail once about failed sign-ins of others
     1,
   );
   expect(mailsTo(absent)).toEqual([]);
+});
+
+/** Sign-ins that wait for their code: each has its own challenge. */
+async function waitingForCode(count: number, email: string, browser: () => Browser): Promise<Browser[]> {
+  const waiting = Array.from({ length: count }, browser);
+  for (const one of waiting) expect(await signIn(one, email)).toBe(200);
+  return waiting;
+}
+
+const giveCode = async (browser: Browser, code: string) =>
+  (await browser.post("/manage/auth/two-factor/verify-totp", { code })).status;
+
+async function withSecondFactor(device: Browser): Promise<string> {
+  const { totpURI } = (await device.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+  expect(await giveCode(device, totpOf(totpURI))).toBe(200);
+  return totpURI;
+}
+
+test("SAFE-03 new sign-ins with the password get no new codes; a known device and a passkey do, and the owner is notified", async () => {
+  const email = "half-known@example.eu";
+  const device = await gateway.join(email);
+  const uri = await withSecondFactor(device);
+  const authenticator = new Authenticator("localhost", gateway.url);
+  await addPasskey(device, authenticator);
+  await device.post("/manage/auth/sign-out");
+  // At the same time, so that no wrong code is known when the next one is checked.
+  const thieves = await waitingForCode(9, email, () => browserAt("203.0.113.40"));
+  const statuses = await Promise.all(thieves.map((thief) => giveCode(thief, "000000")));
+  expect(statuses.toSorted()).toEqual([401, 401, 401, 401, 401, 401, 429, 429, 429]);
+  // Nor with another address.
+  const [elsewhere] = await waitingForCode(1, email, () => browserAt("203.0.113.41"));
+  expect(elsewhere && (await giveCode(elsewhere, "000000"))).toBe(429);
+  expect((await byPasskey(browserAt("203.0.113.40"), authenticator)).status).toBe(200);
+  expect(await signIn(device, email)).toBe(200);
+  expect(await giveCode(device, totpOf(uri, 1))).toBe(200);
+  const mail = () => mailbox.mails.find(({ to, text }) => to.includes(email) && text.includes("Failed sign-ins"))?.text;
+  await expect.poll(mail).toBeDefined();
+  expect(mail()?.replaceAll("=\n", "")).toMatch(/[3-6] of them had your correct password and a wrong code/);
+});
+
+test("PORTAL-11 a code counts against the challenge that it is checked for, however its cookie is spelled", async () => {
+  const [email, own] = ["spelled@example.eu", "speller@example.eu"];
+  for (const one of [email, own]) await withSecondFactor(await gateway.join(one));
+  const name = "gateway.two_factor";
+  const [theirs] = await waitingForCode(1, email, () => browserAt("203.0.113.50"));
+  const [mine] = await waitingForCode(1, own, () => browserAt("203.0.113.50"));
+  const cookie = `${name} =${theirs?.cookies.get(name)}; ${name}=${mine?.cookies.get(name)}`;
+  const give = async () =>
+    (await browserAt("203.0.113.50").ask("POST", "/manage/auth/two-factor/verify-totp", { code: "000000" }, { cookie }))
+      .status;
+  expect(await times(4, give)).toEqual([401, 401, 401, 429]);
+  const { data } = await gateway.manage("GET", "/audit?action=person.sign_in_failed&limit=100");
+  const accounts = data.map(({ detail }: { detail: { account: string } }) => detail.account);
+  expect([accounts.includes(own), accounts.includes(email)]).toEqual([true, false]);
+  expect(theirs && (await giveCode(theirs, "000000"))).toBe(401);
+});
+
+test("SAFE-03 used up codes refill within the window, and then the right code signs in", async () => {
+  // A token every two seconds.
+  const quick = await peopleGateway({
+    env: { GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3", GATEWAY_SIGN_IN_WINDOW: "12s" },
+  });
+  await quick.setUp();
+  const email = "refilled@example.eu";
+  const uri = await withSecondFactor(await quick.join(email));
+  const waiting = await waitingForCode(9, email, () => quick.browser());
+  const statuses = await Promise.all(waiting.map((one) => giveCode(one, "000000")));
+  expect(statuses).toContain(429);
+  const [person] = await waitingForCode(1, email, () => quick.browser());
+  await expect.poll(() => person && giveCode(person, totpOf(uri, 1)), { timeout: 12_000, interval: 200 }).toBe(200);
+  await quick.close();
 });
 
 test("PORTAL-11 failed sign-ins of others do not block a signed-in person's reauthentication", async () => {

@@ -288,6 +288,7 @@ describe("passkeys", () => {
     await remove({ cookie: `${name}=${stolen}`, authorization: `Bearer ${bearer}` });
     await remove({ cookie: `${name}=${mine}; ${name}=${stolen}` });
     await remove({ cookie: `${name}=${stolen}; ${name}=${mine}` });
+    await remove({ cookie: `${name} =${stolen}; ${name}=${mine}` });
     expect((await owner.get("/manage/me/passkeys")).body.data).toHaveLength(1);
   });
 

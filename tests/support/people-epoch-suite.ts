@@ -214,8 +214,8 @@ export function epochTests(storeNow: () => Store): void {
     const kept = `${RESET_IDENTIFIER_PREFIX}one`;
     await change(store, (people) => people.addPasswordReset("aut_1", "per_2", kept, NOW_MS, NOW_MS + DAY_MS));
     expect([
-      await store.people.findPasswordResetUser(kept, NOW_MS),
-      await store.people.findPasswordResetUser(kept, NOW_MS + DAY_MS),
+      await store.people.findPendingUser(kept, NOW_MS),
+      await store.people.findPendingUser(kept, NOW_MS + DAY_MS),
     ]).toEqual(["per_2", undefined]);
     const reset = (id: string, nowMs = NOW_MS) =>
       store.change(async ({ people }) => {

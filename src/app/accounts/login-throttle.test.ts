@@ -55,6 +55,24 @@ test("SAFE-03 known devices, challenges and sessions keep their own attempts whe
   throttle.begin({ is: "device", deviceId: "d2" });
 });
 
+test("SAFE-03 new challenges share two budgets of codes per person, which refill, and a known device has its own", () => {
+  const { now, throttle } = openThrottle();
+  const begin = (challenge: number, more: { personId?: string; deviceId?: string } = { personId: "per_1" }) =>
+    throttle.begin({ is: "challenge", challengeId: `c${challenge}`, ...more });
+  for (const challenge of [1, 2, 3, 4]) begin(challenge);
+  const refused = refusal(() => begin(5));
+  expect([refused.code, refused.headers]).toEqual(["rate_limit_exceeded", { "retry-after": "15" }]);
+  begin(6, { personId: "per_2" });
+  begin(7, { personId: "per_1", deviceId: "d1" });
+  begin(8, { personId: "per_1", deviceId: "d1" });
+  expect(refusal(() => begin(9, { personId: "per_1", deviceId: "d1" })).code).toBe("rate_limit_exceeded");
+  throttle.begin({ is: "session", sessionId: "ses_1", personId: "per_1" });
+  now.ms = 15_000;
+  begin(5).succeed();
+  begin(5);
+  expect(refusal(() => begin(5)).code).toBe("rate_limit_exceeded");
+});
+
 test("PORTAL-11 attempts of an address are limited, and an IPv6 /64 counts as one address", () => {
   const { throttle } = openThrottle();
   for (const host of ["1", "2", "3"]) throttle.begin(from(`2001:db8:1:2::${host}`));

@@ -15,6 +15,9 @@ export type LoginThrottleLimits = {
 /** Longest account name that is used as a key, so that callers cannot grow the map's keys. */
 const ACCOUNT_CHARS_MAX = 320;
 
+/** Pending sign-ins per person that count: each correct password starts one, with attempts of its own. */
+const CHALLENGES_COUNTED_MAX = 2;
+
 /** Sessions per person that count: a passkey can open any number of sessions without showing the password. */
 const SESSIONS_COUNTED_MAX = 5;
 
@@ -26,14 +29,22 @@ export type LoginAttempt = { succeed(): void };
 /** The session that an attempt is made with. */
 export type AttemptSession = { readonly personId: string; readonly sessionId: string };
 
+/** The pending second step that an attempt is made for; without a person it has ended. */
+type AttemptChallenge = {
+  readonly challengeId: string;
+  readonly personId?: string | undefined;
+  readonly deviceId?: string | undefined;
+};
+
 /**
  * What an attempt counts against. Only `client` is shared by everyone at an address; the other three need a proven
- * credential, so that strangers cannot use them up.
+ * credential, so that strangers cannot use them up. The challenges of unknown browsers share a bucket per person, which
+ * only holders of the password can use up; those of a known device share the device's.
  */
 export type AttemptSource =
   | { readonly is: "client"; readonly address: string; readonly account?: string | undefined }
   | { readonly is: "device"; readonly deviceId: string }
-  | { readonly is: "challenge"; readonly challengeId: string }
+  | ({ readonly is: "challenge" } & AttemptChallenge)
   | ({ readonly is: "session" } & AttemptSession);
 
 /**
@@ -88,7 +99,7 @@ export class LoginThrottle {
       case "device":
         return [[`device ${source.deviceId}`, perAccount]];
       case "challenge":
-        return [[`challenge ${source.challengeId}`, perAccount]];
+        return this.#challengeLimits(source);
       case "client": {
         const { address, account } = source;
         const limit = this.#addressLimit("address", address);
@@ -96,6 +107,14 @@ export class LoginThrottle {
         return [limit, [`account ${normalizedAccount(account)} at ${rateLimitBucket(address)}`, perAccount]];
       }
     }
+  }
+
+  #challengeLimits({ challengeId, personId, deviceId }: AttemptChallenge): BucketLimit[] {
+    const { perAccount } = this.#limits;
+    const own: BucketLimit = [`challenge ${challengeId}`, perAccount];
+    if (deviceId !== undefined) return [own, ...this.#limitsOf({ is: "device", deviceId })];
+    if (personId === undefined) return [own];
+    return [own, [`challenges of ${personId}`, CHALLENGES_COUNTED_MAX * perAccount]];
   }
 
   #addressLimit(kind: string, address: string): BucketLimit {

@@ -90,11 +90,11 @@ export async function resetPassword(
 ): Promise<HttpResponse> {
   const { store, clock } = context;
   const identifier = storedIdentifierOfToken(token);
-  if ((await store.people.findPasswordResetUser(identifier, clock.nowMs())) === undefined) throw invalidResetLink();
+  if ((await store.people.findPendingUser(identifier, clock.nowMs())) === undefined) throw invalidResetLink();
   const hash = await hashPassword(context, password);
   const link = await store.people.findLink(sha256Hex(token));
   const reset = async (): Promise<HttpResponse> => {
-    const id = await store.people.findPasswordResetUser(identifier, clock.nowMs());
+    const id = await store.people.findPendingUser(identifier, clock.nowMs());
     const person = id === undefined ? undefined : await store.people.person(id);
     if (person === undefined) throw invalidResetLink();
     const isIssuedByAdmin =

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import {
@@ -26,6 +26,9 @@ type PresentedToken = { readonly token: string; readonly via: Person["via"] };
 
 /** A session found by the token that a request presents. */
 export type PresentedSession = PresentedToken & { readonly signedIn: SessionWithPerson };
+
+/** A sign-in that waits for its second factor; without a person it has ended. */
+export type PendingChallenge = { readonly id: string; readonly person: PersonRecord | undefined };
 
 type SessionDeps = Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
 
@@ -110,24 +113,32 @@ export class AccountSessions {
   async withSingleSession(cookie = ""): Promise<string> {
     const pairs = cookiePairs(cookie);
     const token = await this.#firstValidToken(pairs);
-    const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signedValue(token)}`];
-    return [...this.withoutSession(pairs), ...own].join("; ");
+    return this.#withSingle(this.#cookieName, token, pairs);
   }
 
   /** Cookies of a request or response other than the session cookie. */
   withoutSession(cookies: readonly string[]): string[] {
-    return cookies.filter((cookie) => !cookie.startsWith(`${this.#cookieName}=`));
+    return withoutCookie(cookies, this.#cookieName);
   }
 
-  /** The cookies of a pending second-factor challenge, without the session; undefined: no challenge is pending. */
-  challengeCookies(cookie: string): string | undefined {
-    const others = this.withoutSession(cookiePairs(cookie));
-    return others.some((pair) => pair.startsWith(`${this.#challengeCookieName}=`)) ? others.join("; ") : undefined;
+  /** The request's cookies without the session and with a single challenge, the one that its attempt counts against. */
+  async withSingleChallenge(cookie: string, challenge: PendingChallenge | undefined): Promise<string> {
+    return this.#withSingle(this.#challengeCookieName, challenge?.id, this.withoutSession(cookiePairs(cookie)));
   }
 
-  /** The id of a pending second-factor challenge; undefined without one, or when its signature is invalid. */
-  async challengeId(cookie = ""): Promise<string | undefined> {
-    return this.#firstValidToken(cookiePairs(cookie), this.#challengeCookieName);
+  /** The pending second-factor challenge; undefined without one, or when its signature is invalid. */
+  async findChallenge(cookie = ""): Promise<PendingChallenge | undefined> {
+    const id = await this.#firstValidToken(cookiePairs(cookie), this.#challengeCookieName);
+    if (id === undefined) return undefined;
+    const { people } = this.#deps.store;
+    const personId = await people.findPendingUser(storedChallengeIdentifier(id), this.#deps.clock.nowMs());
+    return { id, person: personId === undefined ? undefined : await people.person(personId) };
+  }
+
+  /** The cookie comes first, where the library finds it before any other spelling of its name. */
+  async #withSingle(name: string, token: string | undefined, pairs: readonly string[]): Promise<string> {
+    const own = token === undefined ? [] : [`${name}=${await this.#signedValue(token)}`];
+    return [...own, ...withoutCookie(pairs, name)].join("; ");
   }
 
   async #presentedToken({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<PresentedToken | undefined> {
@@ -154,6 +165,16 @@ export class AccountSessions {
       .update(token)
       .digest("base64");
   }
+}
+
+/** The library ignores spaces around a name. */
+function withoutCookie(cookies: readonly string[], name: string): string[] {
+  return cookies.filter((cookie) => cookie.split("=")[0]?.trim() !== name);
+}
+
+/** As the library stores the identifier of a challenge. */
+function storedChallengeIdentifier(id: string): string {
+  return createHash("sha256").update(id).digest("base64url");
 }
 
 function decodeValue(text: string): string {

@@ -4,7 +4,14 @@ import type { AccountsContext } from "./accounts-context.ts";
 import type { AuthEndpoint } from "./auth-endpoints.ts";
 import type { LoginAttempt } from "./login-throttle.ts";
 import { attemptSession, beginReadAttempt } from "./origin-check.ts";
+import type { PendingChallenge } from "./sessions.ts";
 import { textField } from "./text-field.ts";
+
+/** Who makes an attempt, as far as its cookies prove it. */
+type Proven = {
+  readonly signedIn: SessionWithPerson | undefined;
+  readonly challenge: PendingChallenge | undefined;
+};
 
 /**
  * Counts an attempt against what its client has proven: a session, a pending challenge or a known device count on their
@@ -12,14 +19,14 @@ import { textField } from "./text-field.ts";
  */
 export async function beginAttempt(
   context: AccountsContext,
-  { method, throttle, countsSuccess, isSecondStep }: AuthEndpoint,
+  { method, throttle, countsSuccess }: AuthEndpoint,
   exchange: Exchange,
   fields: unknown,
-  signedIn: SessionWithPerson | undefined,
+  { signedIn, challenge }: Proven,
 ): Promise<LoginAttempt | undefined> {
   if (throttle === undefined) return undefined;
   if (method === "GET") return beginReadAttempt(context, exchange, signedIn);
-  const { loginThrottle, sessions, knownDevices } = context;
+  const { loginThrottle, knownDevices } = context;
   const { clientAddress: address, headers } = exchange;
   const account = throttle.accountField === undefined ? undefined : textField(fields, throttle.accountField);
   if (countsSuccess === true) return loginThrottle.beginMail(address, account ?? "");
@@ -28,9 +35,15 @@ export async function beginAttempt(
     return loginThrottle.beginRead(address, { isSameOrigin: true, session });
   if (session !== undefined && (account === undefined || isEmailOf(signedIn, account)))
     return loginThrottle.begin({ is: "session", ...session });
-  const challengeId = isSecondStep === true ? await sessions.challengeId(headers.cookie) : undefined;
-  if (challengeId !== undefined) return loginThrottle.begin({ is: "challenge", challengeId });
-  const deviceId = account === undefined ? undefined : await knownDevices.find(headers.cookie, account);
+  const email = challenge?.person?.email ?? account;
+  const deviceId = email === undefined ? undefined : await knownDevices.find(headers.cookie, email);
+  if (challenge !== undefined)
+    return loginThrottle.begin({
+      is: "challenge",
+      challengeId: challenge.id,
+      personId: challenge.person?.id,
+      deviceId,
+    });
   if (deviceId !== undefined) return loginThrottle.begin({ is: "device", deviceId });
   return loginThrottle.begin({ is: "client", address, account: account === "" ? undefined : account });
 }
@@ -44,9 +57,9 @@ export async function recordFailedSignIn(
   { audit, knownDevices, failedSignInNotices }: AccountsContext,
   { clientAddress, headers }: Exchange,
   how: string,
-  email: string,
+  { email, hadPassword }: { readonly email: string; readonly hadPassword: boolean },
 ): Promise<void> {
   await audit.writeFailed(email, clientAddress, how);
   if (email !== "" && (await knownDevices.find(headers.cookie, email)) === undefined)
-    failedSignInNotices.record(email, clientAddress);
+    failedSignInNotices.record(email, clientAddress, hadPassword);
 }

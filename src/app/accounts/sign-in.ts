@@ -51,10 +51,15 @@ async function callLibrary(context: AccountsContext, exchange: Exchange, routed:
   const found = (await context.sessions.find({ cookie: ownCookie }))?.signedIn;
   // With a session cookie the library would not start a new session, so a second step goes without it.
   const isNewSignIn = endpoint.isSecondStep === true && found?.person.twoFactor === true;
-  const [cookie, before] = isNewSignIn ? [requireChallenge(context, ownCookie), undefined] : [ownCookie, found];
+  const before = isNewSignIn ? undefined : found;
+  const isSignInStep = endpoint.isSecondStep === true && before === undefined;
+  const challenge = isSignInStep ? await context.sessions.findChallenge(ownCookie) : undefined;
+  // Without a pending challenge the code would be consumed for nothing.
+  if (isNewSignIn && challenge === undefined) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  const cookie = isSignInStep ? await context.sessions.withSingleChallenge(ownCookie, challenge) : ownCookie;
   if (endpoint.needsFreshSignIn === true) requireFresh(context, before);
   call.requires = requirementOf(endpoint, fields, before);
-  const attempt = await beginAttempt(context, endpoint, exchange, fields, before);
+  const attempt = await beginAttempt(context, endpoint, exchange, fields, { signedIn: before, challenge });
   rejectWeakPassword(endpoint, fields, before?.person.email);
   if (path === "reset-password") return resetByLink(context, exchange, fields, attempt);
   const library = endpoint.usesSso === true ? await context.authLibrary.withSso() : await context.authLibrary.open();
@@ -71,7 +76,10 @@ async function callLibrary(context: AccountsContext, exchange: Exchange, routed:
   const started = endpoint.signInMethod === undefined ? undefined : await startedSession(context, reply, before);
   if (reply.status >= 400) {
     if (reply.status === 401 && endpoint.signInMethod !== undefined)
-      await recordFailedSignIn(context, exchange, endpoint.signInMethod, textField(fields, "email"));
+      await recordFailedSignIn(context, exchange, endpoint.signInMethod, {
+        email: challenge?.person?.email ?? textField(fields, "email"),
+        hadPassword: challenge !== undefined,
+      });
     if (reply.status >= 500) attempt?.succeed();
     if (endpoint.isDeviceFlow === true) return reply;
     const passwordField = path === "change-password" ? "currentPassword" : undefined;
@@ -113,13 +121,6 @@ async function resetByLink(
     if (!(error instanceof Fault && error.code === "invalid_value")) attempt?.succeed();
     throw error;
   }
-}
-
-/** Without a pending challenge the code would be consumed for nothing. */
-function requireChallenge({ sessions }: AccountsContext, cookie: string): string {
-  const challenge = sessions.challengeCookies(cookie);
-  if (challenge === undefined) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
-  return challenge;
 }
 
 /** A signed-in person who enters the password again stays signed in until the code; the library would end the session. */

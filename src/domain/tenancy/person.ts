@@ -106,8 +106,8 @@ export type PeopleStore = {
   sessions(userId: string, nowMs: number): Promise<PersonSession[]>;
   passkeys(userId: string): Promise<Passkey[]>;
   findLink(digest: string): Promise<AccountLink | undefined>;
-  /** The user of a stored reset identifier; undefined: unknown or expired. */
-  findPasswordResetUser(identifier: string, nowMs: number): Promise<string | undefined>;
+  /** The user of a stored reset or challenge identifier; undefined: unknown or expired. */
+  findPendingUser(identifier: string, nowMs: number): Promise<string | undefined>;
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<AccountLink[]>;
   /** Workspaces whose nodes or provider keys name this address as their creator or editor. */

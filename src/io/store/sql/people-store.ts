@@ -118,7 +118,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
     },
     consumeCode: (userId, code, nowMs, untilMs) =>
       claimCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
-    findPasswordResetUser: (identifier, nowMs) => findReset(db, identifier, nowMs),
+    findPendingUser: (identifier, nowMs) => findPendingUser(db, identifier, nowMs),
     async sweep(nowMs) {
       const now = toIso(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
@@ -168,7 +168,7 @@ export async function revokePendingAndDevices(db: Kysely<Database>, userId: stri
   return Number(verifications.numDeletedRows + devices.numDeletedRows);
 }
 
-async function findReset(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
+async function findPendingUser(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
   const query = db.selectFrom("people_verifications").select("value").where("identifier", "=", identifier);
   return (await query.where("expires_at", ">", toIso(nowMs)).executeTakeFirst())?.value;
 }
