@@ -137,7 +137,7 @@ export type SentinelSet = {
 };
 
 /** A primary, a replica and one Sentinel that replaces the primary soon after it stopped. */
-export async function startSentinelSet(): Promise<SentinelSet> {
+export async function startSentinelSet({ downAfterMs = 500 } = {}): Promise<SentinelSet> {
   if (program === undefined) throw new Error("Redis is not installed");
   const auth = { masterauth: REDIS_PASSWORD, "repl-diskless-sync-delay": "0" };
   const primary = await startRedis({ more: auth });
@@ -151,7 +151,7 @@ export async function startSentinelSet(): Promise<SentinelSet> {
     `dir ${folder}`,
     `sentinel monitor main 127.0.0.1 ${port} 1`,
     `sentinel auth-pass main ${REDIS_PASSWORD}`,
-    "sentinel down-after-milliseconds main 500",
+    `sentinel down-after-milliseconds main ${downAfterMs}`,
     "sentinel failover-timeout main 5000",
   ];
   const file = path.join(folder, "sentinel.conf");

@@ -241,6 +241,10 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["reason"],
     "Check Redis and the network; paid requests are refused meanwhile.",
   ),
+  "redis: new primary may lose wallets": error(
+    ["reason", "fix"],
+    "Do what `fix` says on every server that the Sentinels may promote; the next start refuses such a primary.",
+  ),
   "redis: subscribe failed, retrying": warn(["err", "channel"], "Check Redis; changes of other instances arrive late."),
   "request-log: creating partitions failed, default partition is used": warn(
     ["error"],

@@ -9,7 +9,7 @@ const QUEUE_MAX = 20_000;
 export const FIRST_CONNECT_MS_MAX = 10_000;
 const RECONNECT_FIRST_MS = 50;
 const RECONNECT_MAX_MS = 1000;
-const CONNECT_MS = 4000;
+export const CONNECT_MS = 4000;
 const CHECK_EVERY_MS = 1000;
 /** A connection without any reply over so many checks is replaced. */
 const SILENT_CHECKS_MAX = 4;

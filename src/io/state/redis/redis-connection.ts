@@ -96,17 +96,18 @@ export class RedisConnection {
         });
       };
       waitHalf();
-      const end = (then: () => void) => {
-        this.#timeout.noteReply(sentAtMs, clock.monotonicMs());
+      // The end of a connection is no slow reply.
+      const end = (is: "reply" | "no reply", then: () => void) => {
+        if (is === "reply") this.#timeout.noteReply(sentAtMs, clock.monotonicMs());
         if (isOver) return;
         isOver = true;
         deadline[Symbol.dispose]();
         then();
       };
       client.sendCommand(command).then(
-        (reply: unknown) => end(() => resolve(reply)),
+        (reply: unknown) => end("reply", () => resolve(reply)),
         (error: unknown) =>
-          end(() => {
+          end(error instanceof ErrorReply ? "reply" : "no reply", () => {
             const failure = failureOf(error);
             if (uncached !== undefined && failure instanceof CommandRejected && failure.message.startsWith("NOSCRIPT"))
               resolve(this.send(uncached()));

@@ -1,6 +1,6 @@
 import type { KeySpace } from "./key-space.ts";
 import type { RedisConnection } from "./redis-connection.ts";
-import { CommandRejected } from "./redis-errors.ts";
+import { CommandRejected, messageOf, OutcomeUnknown } from "./redis-errors.ts";
 import { listReply, textReply } from "./redis-replies.ts";
 import type { RedisSettings } from "./redis-state.ts";
 import { REQUESTS } from "./request-script.ts";
@@ -36,7 +36,12 @@ const ENTRIES_MAX = 100;
 const FULL_CALLS_IN_FLIGHT_MAX = 4;
 const WINDOW_VALUES = 5;
 /** Number of values of a money step, by its first. */
-const MONEY_VALUES: Readonly<Record<string, number>> = { insufficient: 2, limit: 4, failed: 2 };
+const MONEY_VALUES: ReadonlyMap<unknown, number> = new Map([
+  ...["held", "late", "opening", "settled", "paid", "none"].map((is) => [is, 1] as const),
+  ["insufficient", 2],
+  ["limit", 4],
+  ["failed", 2],
+]);
 
 /**
  * Gathers what concurrent requests need of Redis into few calls of `REQUESTS`. A call leaves at the end of the tick, and
@@ -132,23 +137,39 @@ export class RequestBatches {
     }
     const all = [...parts.values()].flatMap(({ windowCalls, moneySteps }) => [...windowCalls, ...moneySteps]);
     try {
-      distribute(listReply(await connection.run(REQUESTS, [], args)), parts);
+      distribute(await connection.run(REQUESTS, [], args), parts);
     } catch (error) {
       for (const entry of all) entry.reject(error);
     }
   }
 }
 
-function distribute(values: readonly unknown[], parts: Call["parts"]): void {
+/** Redis has executed a call whose reply cannot be read, so no entry may count as rejected. */
+function distribute(reply: unknown, parts: Call["parts"]): void {
+  let answers: (() => void)[];
+  try {
+    answers = answersIn(listReply(reply), parts);
+  } catch (error) {
+    throw new OutcomeUnknown(`the reply of Redis is malformed: ${messageOf(error)}`);
+  }
+  for (const answer of answers) answer();
+}
+
+function answersIn(values: readonly unknown[], parts: Call["parts"]): (() => void)[] {
+  const answers: (() => void)[] = [];
   let at = 0;
-  const answer = (entry: Entry, count: number) => {
+  const take = (entry: Entry, count: number | undefined) => {
+    if (count === undefined || at + count > values.length)
+      throw new Error(`value ${at} of ${values.length} begins no complete entry`);
     const reply = values.slice(at, at + count);
     at += count;
-    if (reply[0] === "failed") entry.reject(new CommandRejected(textReply(reply[1])));
-    else entry.resolve(reply);
+    const problem = reply[0] === "failed" ? new CommandRejected(textReply(reply[1])) : undefined;
+    answers.push(() => (problem === undefined ? entry.resolve(reply) : entry.reject(problem)));
   };
   for (const { windowCalls, moneySteps } of parts.values()) {
-    for (const entry of windowCalls) answer(entry, values[at] === "failed" ? 2 : WINDOW_VALUES);
-    for (const entry of moneySteps) answer(entry, MONEY_VALUES[String(values[at])] ?? 1);
+    for (const entry of windowCalls) take(entry, values[at] === "failed" ? 2 : WINDOW_VALUES);
+    for (const entry of moneySteps) take(entry, MONEY_VALUES.get(values[at]));
   }
+  if (at !== values.length) throw new Error(`${values.length - at} values belong to no entry`);
+  return answers;
 }

@@ -1,6 +1,7 @@
 import { cancelTimer, type Timer } from "../../../kit/timers.ts";
 import {
   buildClient,
+  CONNECT_MS,
   FIRST_CONNECT_MS_MAX,
   type ReconnectingClient,
   type RedisClient,
@@ -8,6 +9,7 @@ import {
 } from "./reconnecting-client.ts";
 import { CommandRejected, isAuthFailure, isCertificateFailure, messageOf, UnsupportedRedis } from "./redis-errors.ts";
 import { listReply, textReply } from "./redis-replies.ts";
+import { checkServer } from "./redis-server-check.ts";
 import type { RedisSettings } from "./redis-state.ts";
 
 type SentinelDeps = Pick<RedisSettings, "url" | "ca" | "timers" | "log"> & {
@@ -46,6 +48,8 @@ class FollowedPrimary implements RedisClient {
   readonly #subscriptions = new Map<string, (message: string) => void>();
   #client: SocketClient | undefined;
   #isConnecting = false;
+  /** Ends the attempt to connect that is under way. */
+  #abandon: ((reason: string) => void) | undefined;
   #hasConnected = false;
   #isClosed = false;
   #failures = 0;
@@ -64,6 +68,7 @@ class FollowedPrimary implements RedisClient {
     let problem: unknown;
     const timer = this.#deps.timers.after(FIRST_CONNECT_MS_MAX, () => {
       isLate = true;
+      this.#abandon?.("it does not respond");
     });
     while (this.#client === undefined && !isLate) {
       try {
@@ -112,6 +117,7 @@ class FollowedPrimary implements RedisClient {
     this.#isClosed = true;
     cancelTimer(this.#retryTimer);
     cancelTimer(this.#checkTimer);
+    this.#abandon?.("the client was closed");
     this.#client?.destroy();
     this.#client = undefined;
   }
@@ -120,20 +126,12 @@ class FollowedPrimary implements RedisClient {
     const url = new URL(this.#deps.url);
     const [host, port] = await this.#askSentinels(decodeURIComponent(url.hostname));
     url.host = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+    if (this.#isClosed) throw new Error("the client was closed");
     const client = buildClient({ url: url.href, ca: this.#deps.ca }, false);
     client.on("error", (error: unknown) => {
       if (!client.isReady) this.#leave(client, error);
     });
-    try {
-      await client.connect();
-      // The Sentinels may not agree yet on who is the primary.
-      const [role] = listReply(await client.sendCommand(["ROLE"]));
-      if (role !== "master") throw new Error(`${host}:${port} is not the primary yet`);
-      for (const [channel, listener] of this.#subscriptions) await client.subscribe(channel, listener);
-    } catch (error) {
-      client.destroy();
-      throw error;
-    }
+    await this.#prepare(client, url.host);
     if (this.#isClosed || !client.isReady) {
       if (client.isOpen) client.destroy();
       throw new Error("the primary disconnected");
@@ -141,8 +139,51 @@ class FollowedPrimary implements RedisClient {
     this.#client = client;
     this.#silentChecks = 0;
     this.#failures = 0;
-    if (this.#hasConnected) this.#deps.log.info({}, "redis: connection restored");
+    if (this.#hasConnected) {
+      this.#deps.log.info({}, "redis: connection restored");
+      void this.#check(client);
+    }
     this.#onChange("connected");
+  }
+
+  /** A stopped primary that the Sentinels still name accepts connections and stays silent, so all of it has a deadline. */
+  async #prepare(client: SocketClient, address: string): Promise<void> {
+    const { promise: abandoned, reject } = Promise.withResolvers<never>();
+    const abandon = (reason: string) => {
+      client.destroy();
+      reject(new Error(reason));
+    };
+    const timer = this.#deps.timers.after(CONNECT_MS, () => abandon(`${address} does not respond`));
+    const prepare = async () => {
+      try {
+        await client.connect();
+        // The Sentinels may not agree yet on who is the primary.
+        const [role] = listReply(await client.sendCommand(["ROLE"]));
+        if (role !== "master") throw new Error(`${address} is not the primary yet`);
+        for (const [channel, listener] of this.#subscriptions) await client.subscribe(channel, listener);
+      } catch (error) {
+        // Also when it was abandoned while its socket was not there yet.
+        client.destroy();
+        throw error;
+      }
+    };
+    this.#abandon = abandon;
+    try {
+      await Promise.race([prepare(), abandoned]);
+    } finally {
+      cancelTimer(timer);
+      this.#abandon = undefined;
+    }
+  }
+
+  /** What the start would refuse is reported only: without this primary there would be none. */
+  async #check(client: SocketClient): Promise<void> {
+    try {
+      await checkServer({ send: (command) => client.sendCommand(command) });
+    } catch (error) {
+      if (!(error instanceof UnsupportedRedis)) return;
+      this.#deps.log.error({ reason: error.message, fix: error.fix }, "redis: new primary may lose wallets");
+    }
   }
 
   /** The first answer; a Sentinel that does not know the primary counts like one that does not respond. */
@@ -210,6 +251,7 @@ class FollowedPrimary implements RedisClient {
   }
 
   #delay(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
     this.#failures += 1;
     return new Promise((resolve) => {
       this.#retryTimer = this.#deps.timers.after(reconnectDelayMs(this.#failures), resolve);
