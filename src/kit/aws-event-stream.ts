@@ -28,6 +28,11 @@ export class EventStreamReader {
     this.#maxBytes = maxBytes;
   }
 
+  /** Length of the unfinished message. */
+  get pendingBytes(): number {
+    return this.#size;
+  }
+
   push(chunk: Buffer): EventStreamItem[] {
     if (this.#isFinished || chunk.length === 0) return [];
     this.#chunks.push(chunk);

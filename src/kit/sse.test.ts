@@ -25,6 +25,15 @@ function reference(text: string): SseFrame[] {
 const SAMPLE =
   ': keep-alive\r\n\r\ndata:{"a":"北京 🌧"}\r\n\r\nevent: ping\ndata: 1\ndata: 2\n\ndata\n\nid: 7\nretry: 3\ndata: last\r\rdata: [DONE]\n\n';
 
+test("the length of an unfinished event is known until the event is complete", () => {
+  const reader = new SseReader(100);
+  const lengths = ["data: 1", "2\n", "\ndata", "\n\n"].map((text) => {
+    reader.push(Buffer.from(text));
+    return reader.pendingChars;
+  });
+  expect(lengths).toEqual([7, 9, 4, 0]);
+});
+
 test("a stream split at every byte gives the same events", () => {
   const bytes = Buffer.from(SAMPLE);
   const whole = readAll(bytes, []);

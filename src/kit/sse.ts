@@ -26,6 +26,11 @@ export class SseReader {
     this.#maxChars = maxChars;
   }
 
+  /** Length of the unfinished event. */
+  get pendingChars(): number {
+    return this.#text.length;
+  }
+
   push(chunk: Buffer): SseFrame[] {
     return this.#take(this.#decoder.write(chunk));
   }

@@ -185,6 +185,21 @@ describe("stream events have the same limits", () => {
     expect(text.trimEnd().endsWith("data: [DONE]")).toBe(true);
   });
 
+  test("SAFE-01 unfinished events count against the memory of the workspace until they are read", async () => {
+    const gate = Promise.withResolvers<void>();
+    const text = event(`"x":"${"x".repeat(12 * MEBIBYTE)}"`, "Hi");
+    const frames = [text.slice(0, -1), { data: `\n${END}`, afterMs: 0, gate: gate.promise }];
+    scene.at("mistral").always({ frames });
+    const calls = Array.from({ length: 4 }, streamed);
+    const refused = await Promise.race(calls);
+    gate.resolve();
+    const statuses = (await Promise.all(calls)).map(({ status }) => status);
+    expect(refused.body.error.message).toContain("GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES");
+    expect(statuses.toSorted()).toEqual([200, 200, 200, 502]);
+    expect(await scene.row(refused.body.error.request_id)).toMatchObject({ cost: "0.00" });
+    expect((await streamed()).status).toBe(200);
+  });
+
   test("SAFE-01 after the first content the stream ends with an error event and is not charged", async () => {
     scene.at("mistral").always(stream(event('"y":1', "one") + event(DEEP_AND_LONG, "two") + END));
     const { status, text, headers } = await streamed();

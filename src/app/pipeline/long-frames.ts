@@ -1,9 +1,14 @@
 import { type DocumentForm, type ResponseRejection, readDocumentInSlices } from "../../io/upstream/large-response.ts";
 import { LARGE_RESPONSE_BYTES, type ResponseGuard } from "../../io/upstream/response-guard.ts";
+import type { MemoryLease } from "../../io/upstream/response-memory.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 
-export const isShortFrame = ({ data }: StreamFrame) => data.length <= LARGE_RESPONSE_BYTES;
+export const isShort = (chars: number) => chars <= LARGE_RESPONSE_BYTES;
+export const isShortFrame = ({ data }: StreamFrame) => isShort(data.length);
+
+/** Short events need no memory of the budget. */
+const longChars = (chars: number) => (isShort(chars) ? 0 : chars);
 
 type LongFramesDeps = {
   readonly guard: ResponseGuard;
@@ -24,16 +29,29 @@ export class LongFrames {
   readonly #deps: LongFramesDeps;
   readonly #work: SlicedWork;
   readonly #waiting: StreamFrame[] = [];
+  /** Holds the long events until they are read, and the one that is still incomplete. */
+  readonly #lease: MemoryLease;
+  #waitingChars = 0;
+  #pendingChars = 0;
+  #heldChars = 0;
   #reading: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(deps: LongFramesDeps) {
     this.#deps = deps;
     this.#work = deps.guard.turns.begin();
+    this.#lease = deps.guard.memory.open(deps.workspaceId);
   }
 
   /** The upstream pauses until the frames are read and the client has taken them. */
-  push(frames: readonly StreamFrame[]): "more" | "pause" {
+  push(frames: readonly StreamFrame[], pendingChars: number): "more" | "pause" {
+    for (const frame of frames) this.#waitingChars += longChars(frame.data.length);
+    this.#pendingChars = longChars(pendingChars);
+    const full = this.#hold();
+    if (full !== undefined) {
+      this.#deps.onRejected({ is: "memory", why: full });
+      return "more";
+    }
     if (frames.length === 0 && this.#reading === undefined) return "more";
     this.#waiting.push(...frames);
     this.#reading ??= this.#readAll();
@@ -48,6 +66,15 @@ export class LongFrames {
   stop(): void {
     this.#isStopped = true;
     this.#waiting.length = 0;
+    this.#lease.release();
+  }
+
+  #hold(): string | undefined {
+    const more = this.#waitingChars + this.#pendingChars - this.#heldChars;
+    if (more < 0) this.#lease.shrink(-more);
+    const full = more > 0 ? this.#lease.grow(more) : undefined;
+    if (full === undefined) this.#heldChars += more;
+    return full;
   }
 
   async #readAll(): Promise<void> {
@@ -80,6 +107,9 @@ export class LongFrames {
   async #build(frame: StreamFrame): Promise<StreamFrame | undefined> {
     const { guard, workspaceId, form, onRejected } = this.#deps;
     this.#work.end();
+    // From here the event is held by a lease of its own, with its members.
+    this.#waitingChars -= frame.data.length;
+    this.#hold();
     const lease = guard.memory.open(workspaceId);
     try {
       // In JSON a line break occurs only between tokens, so a space can replace it.

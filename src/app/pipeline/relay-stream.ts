@@ -9,7 +9,7 @@ import type { AudioPiece, AudioStream, ReplyStream, StreamedReply } from "../../
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { classifyProblem, IGNORE } from "./error-response.ts";
-import { isShortFrame, LongFrames } from "./long-frames.ts";
+import { isShort, isShortFrame, LongFrames } from "./long-frames.ts";
 import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 
 type StreamReading = {
@@ -146,9 +146,12 @@ class StreamRelay {
         }
         try {
           const frames = events.push(chunk);
-          if (long === undefined && frames.every(isShortFrame)) return yieldAfter(chunk, take(frames), call, relay);
+          const { pendingChars } = events;
+          if (long === undefined && isShort(pendingChars) && frames.every(isShortFrame))
+            return yieldAfter(chunk, take(frames), call, relay);
           long ??= openLong();
-          return long.push(frames);
+          const next = long.push(frames, pendingChars);
+          return next === "pause" ? next : yieldAfter(chunk, next, call, relay);
         } catch (error) {
           failReading(error);
           return "more";
@@ -158,7 +161,7 @@ class StreamRelay {
         if (isEnded) return;
         try {
           if (long === undefined) take(events.end());
-          else long.push(events.end());
+          else long.push(events.end(), 0);
         } catch (error) {
           failReading(error);
         }

@@ -5,6 +5,7 @@ export type ResponseMemoryLimits = { readonly totalBytes: number; readonly works
 export type MemoryLease = {
   /** Returns why there is no room for that many bytes more. */
   grow(bytes: number): string | undefined;
+  shrink(bytes: number): void;
   release(): void;
 };
 
@@ -24,6 +25,13 @@ export class ResponseMemory {
 
   open(workspaceId: string): MemoryLease {
     let held = 0;
+    const free = (bytes: number) => {
+      held -= bytes;
+      this.#total -= bytes;
+      const left = (this.#workspaces.get(workspaceId) ?? 0) - bytes;
+      if (left > 0) this.#workspaces.set(workspaceId, left);
+      else this.#workspaces.delete(workspaceId);
+    };
     return {
       grow: (bytes) => {
         const { totalBytes, workspaceBytes } = this.#limits;
@@ -37,13 +45,8 @@ export class ResponseMemory {
         this.#workspaces.set(workspaceId, used + bytes);
         return undefined;
       },
-      release: () => {
-        this.#total -= held;
-        const left = (this.#workspaces.get(workspaceId) ?? 0) - held;
-        held = 0;
-        if (left > 0) this.#workspaces.set(workspaceId, left);
-        else this.#workspaces.delete(workspaceId);
-      },
+      shrink: free,
+      release: () => free(held),
     };
   }
 }

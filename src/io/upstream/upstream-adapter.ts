@@ -56,7 +56,7 @@ export type AdapterTarget = {
 };
 
 /** Splits a byte stream into frames; throws if a frame exceeds its limit. */
-export type FrameReader = { push(chunk: Buffer): StreamFrame[]; end(): StreamFrame[] };
+export type FrameReader = { readonly pendingChars: number; push(chunk: Buffer): StreamFrame[]; end(): StreamFrame[] };
 
 /** Encodes one inbound request for one endpoint and decodes its response. */
 export type UpstreamAdapter = {

@@ -13,6 +13,10 @@ export class ConverseFrames {
     this.#reader = new EventStreamReader(frameMaxBytes);
   }
 
+  get pendingChars(): number {
+    return this.#reader.pendingBytes;
+  }
+
   push(chunk: Buffer): StreamFrame[] {
     return this.#reader.push(chunk).map(frameOf);
   }
