@@ -66,6 +66,45 @@ describe("rules of data classes", () => {
     }
   });
 
+  test.each([
+    ["a token after a line break", JSON.stringify({ t: `a\n${TOKEN}` }), "secret"],
+    ["a key id after a tab", JSON.stringify({ t: "a\tAKIAQ4T7ZP2MXW6LKD3B" }), "secret"],
+    ["an account number after a line break", JSON.stringify({ t: "a\nDE89370400440532013000" }), "personal"],
+    ["an escaped @", '{"t": "jane.doe\\u0040mail.example.eu"}', "personal"],
+    ["JSON in JSON", JSON.stringify({ t: JSON.stringify({ t: `a\n${TOKEN}` }) }), "secret"],
+  ])(
+    "CLASS-02 arguments and results of tools are inspected as JSON, in chat and responses: %s",
+    async (_, json, name) => {
+      await setPolicy({ [name]: { action: "block" } });
+      const call = (text: string) => ({ id: "c1", type: "function", function: { name: "f", arguments: text } });
+      const chat = async (text: string, result: string) =>
+        ask("Hi", {
+          messages: [
+            { role: "user", content: "Hi" },
+            { role: "assistant", tool_calls: [call(text)] },
+            { role: "tool", tool_call_id: "c1", content: result },
+          ],
+        });
+      const responses = (text: string, output: string) => {
+        const input = [
+          { role: "user", content: "Hi" },
+          { type: "function_call", call_id: "c1", name: "f", arguments: text },
+          { type: "function_call_output", call_id: "c1", output },
+        ];
+        return scene.gateway.call(tenant.key, "/v1/responses", { body: { model: MODEL, input, store: false } });
+      };
+      for (const refused of [
+        await chat(json, "ok"),
+        await chat("{}", json),
+        await responses(json, "ok"),
+        await responses("{}", json),
+      ]) {
+        expect([refused.status, refused.body.error.code]).toEqual([403, "data_class_not_permitted"]);
+        expect(refused.body.error.param).toMatch(/(arguments|content|output)\.\*$/);
+      }
+    },
+  );
+
   test("CLASS-02 what is blocked is refused with its place and never its text, and reaches no provider", async () => {
     await setPolicy({ secret: { action: "block" } });
     const refused = await ask(`The token is ${TOKEN}.`);

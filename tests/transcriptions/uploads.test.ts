@@ -43,6 +43,15 @@ const sendForm = (bytes: Buffer, headers?: Record<string, string>) =>
   sendBytes(scene.gateway, tenant.key, bytes, headers);
 const codeOf = ({ status, body }: Called) => [status, body?.error?.code, body?.error?.param];
 
+test("CLASS-02 the name of an uploaded file is inspected, because providers receive it", async () => {
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, {
+    data_classes: { personal: { action: "block" } },
+  });
+  const refused = await send([["model", MODEL]], { name: "call with jane.doe@mail.example.eu", bytes: sound(1) });
+  expect(codeOf(refused)).toEqual([403, "data_class_not_permitted", "file"]);
+  expect(requestCount()).toBe(before);
+});
+
 /** Sizes of upload files that this process still has open, named or unlinked. */
 function openFiles(): number[] {
   const folder = path.join(scene.gateway.dataDir, "tmp");

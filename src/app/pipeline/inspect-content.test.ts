@@ -25,3 +25,75 @@ test("CLASS-02 what was not inspected before is inspected when a rule asks for i
   expect(() => inspection.apply(OPEN_POLICY, { personal: { action: "block" } })).toThrow("at a[1].b, offset 3");
   expect(inspection.apply(OPEN_POLICY, { secret: { action: "block" } })).toBe(OPEN_POLICY);
 });
+
+const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
+const countsOf = (content: unknown) => new ContentInspection(content).counts;
+const nested = (value: unknown, times: number) => {
+  let text = value;
+  for (let at = 0; at < times; at++) text = JSON.stringify({ t: text });
+  return text;
+};
+
+test.each([
+  ["a token after a line break", JSON.stringify({ t: `a\n${TOKEN}` }), { secret: 1 }],
+  ["a key id after a tab", JSON.stringify(["a\tAKIAQ4T7ZP2MXW6LKD3B"]), { secret: 1 }],
+  ["an account number after a line break", JSON.stringify({ t: "Konto\nDE89370400440532013000" }), { personal: 1 }],
+  ["an escaped @", ' {"t": "jane.doe\\u0040mail.example.eu"}', { personal: 1 }],
+  ["JSON in JSON, four deep", nested(`a\n${TOKEN}`, 4), { secret: 1 }],
+  ["a text that was cut off", `{"t": "a\\n${TOKEN} and`, { secret: 1 }],
+  ["the first of two members of one name", `{"t": "a\\n${TOKEN}", "t": ""}`, { secret: 1 }],
+  ["a value that its name makes a secret", '{"a": "x\\ny", "password": "q8Zr2Lw0Vn7Tk5YxB3mD"}', { secret: 1 }],
+  ["what both readings find, once", JSON.stringify({ t: `\n write to ${EMAIL}` }), { personal: 1 }],
+])("CLASS-02 JSON inside a string is inspected: %s", (_, text, counts) => {
+  expect(countsOf({ arguments: text })).toEqual(counts);
+});
+
+test("CLASS-02 an escape across two slices of a long text is decoded", () => {
+  for (let at = 0; at < 8; at++) {
+    const before = `{"t": "${" ".repeat(16_384 - 16 - at)}`;
+    expect(countsOf(`${before}jane.doe\\u0040mail.example.eu"}`)).toEqual({ personal: 1 });
+    expect(countsOf(`${before}\\\\\\na ${TOKEN}"}`)).toEqual({ secret: 1 });
+  }
+});
+
+test("CLASS-02 a finding inside JSON names the string, and one in a long number its member", () => {
+  const rules = { secret: { action: "block" }, personal: { action: "block" } } as const;
+  const inText = new ContentInspection({ calls: [{ arguments: JSON.stringify({ t: `a\n${TOKEN}` }) }] });
+  expect(() => inText.apply(OPEN_POLICY, rules)).toThrow("at calls[0].arguments.*, offset 8");
+  const inNumber = new ContentInspection({ small: 1_234_567, card: 4_929_939_187_355_598 });
+  expect(() => inNumber.apply(OPEN_POLICY, rules)).toThrow("at card, offset 0");
+});
+
+test.each([
+  ["empty texts", ""],
+  ["texts of one character", "x"],
+  ["numbers", 7],
+  ["long numbers", 12_345_678],
+  ["containers", []],
+])("CLASS-02 a turn reads a bounded number of values: %s", async (_, value) => {
+  let reads = 0;
+  const values = new Proxy(
+    Array.from({ length: 200_000 }, () => value),
+    {
+      get(target, name, receiver) {
+        if (name !== "length") reads++;
+        return Reflect.get(target, name, receiver);
+      },
+    },
+  );
+  const inspection = new ContentInspection([values]);
+  let most = 0;
+  let before = 0;
+  let isFinished = false;
+  const measure = () => {
+    most = Math.max(most, reads - before);
+    before = reads;
+    if (!isFinished) setImmediate(measure);
+  };
+  setImmediate(measure);
+  await inspection.finish();
+  isFinished = true;
+  measure();
+  expect(reads).toBeGreaterThanOrEqual(200_000);
+  expect(most).toBeLessThanOrEqual(4_200);
+});

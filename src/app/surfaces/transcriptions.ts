@@ -151,7 +151,7 @@ class TranscriptionInferenceRequest implements InferenceRequest {
 
   /** The audio itself is not inspected. */
   content(): unknown {
-    return this.#ask.parameters;
+    return { ...this.#ask.parameters, file: this.#file.filename };
   }
 
   referencesProviderState(): boolean {
