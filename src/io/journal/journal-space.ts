@@ -6,15 +6,18 @@ const WARN_SHARE = 0.25;
 const BEHIND_SHARE = 0.5;
 const CAUGHT_UP_SHARE = 0.4;
 
-/** Always checked: the journal holds more than a share that was reported. */
+/** Always checked: the backlog is larger than a share that was reported. */
 const ALWAYS = -1;
 
-/** Warns early, and refuses paid work while there is still space for the requests that are running. */
+/**
+ * Warns early when ingest falls behind, and refuses paid work while there is still space for the requests that are running.
+ * Only the backlog counts: files that open requests alone keep say nothing about ingest.
+ */
 export class JournalSpace {
   readonly #maxBytes: number;
   readonly #log: Log;
   #hasWarned = false;
-  /** `check` has nothing to do up to this many bytes. */
+  /** `check` has nothing to do up to a backlog of this many bytes. */
   quietBytes: number;
   isBehind = false;
 
@@ -24,7 +27,7 @@ export class JournalSpace {
     this.quietBytes = WARN_SHARE * maxBytes;
   }
 
-  check({ bytes, pendingRecords: records }: Pick<SegmentIndex, "bytes" | "pendingRecords">): void {
+  check({ backlogBytes: bytes, pendingRecords: records }: Pick<SegmentIndex, "backlogBytes" | "pendingRecords">): void {
     const isWarned = bytes > WARN_SHARE * this.#maxBytes;
     if (isWarned && !this.#hasWarned)
       this.#log.warn({ bytes, records }, "journal: ingest is slower than requests arrive");

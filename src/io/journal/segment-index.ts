@@ -16,6 +16,17 @@ export class SegmentIndex {
     return sum;
   }
 
+  /**
+   * What ingest has yet to read. A segment whose finished records are all in SQL counts nothing, however long an open request
+   * keeps its file.
+   */
+  get backlogBytes(): number {
+    let sum = 0;
+    for (const { pendingRecords, durableBytes, ingestedBytes } of this.#segments.values())
+      if (pendingRecords > 0) sum += durableBytes - ingestedBytes;
+    return sum;
+  }
+
   get pendingRecords(): number {
     let sum = 0;
     for (const segment of this.#segments.values()) sum += segment.pendingRecords;

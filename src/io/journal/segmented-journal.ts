@@ -135,7 +135,7 @@ export class SegmentedJournal implements IngestableJournal {
   }
 
   #checkSpace(): void {
-    if (this.#segments.bytes > this.#space.quietBytes) this.#space.check(this.#segments);
+    if (this.#segments.backlogBytes > this.#space.quietBytes) this.#space.check(this.#segments);
   }
 
   #indexEntries(entries: TickAppends["entries"], segment: JournalSegment, upToBytes: number): void {
