@@ -181,6 +181,19 @@ function changeTests(current: () => Store): void {
     expect(await evidence.firstRequestAtMs("ws_1", 2001)).toBeUndefined();
   });
 
+  test("LOG-05 evidence has no row for free requests that were all replaced by their charges", async () => {
+    const { ingest, evidence } = current();
+    const free = { charge: null, endpoint: "example:us:example/model-large", countries: ["US"] };
+    const { createdAtMs: hourMs, endpoint } = finishedRecord("r1");
+    const charged = [finishedRecord("r1"), finishedRecord("r2")];
+    const served = async () =>
+      (await evidence.sums("ws_1", hourMs, hourMs + HOUR_MS)).map((sum) => [sum.endpoint, sum.requests]);
+    await ingest(charged.map((record) => ({ ...record, ...free })));
+    expect(await served()).toEqual([[free.endpoint, 2]]);
+    await ingest(charged);
+    expect(await served()).toEqual([[endpoint, 2]]);
+  });
+
   test("SCALE-23 evidence of whole hours comes from roll-ups, and equals the records, old ones too", async () => {
     const { ingest, evidence } = current();
     const startMs = Date.UTC(2027, 0, 15);

@@ -100,7 +100,8 @@ async function hourlySums(
     .select(["first_ms", "last_ms", "requests", "sum_input", "sum_output", "sum_nanos"])
     .execute();
   const old = rows.filter(({ endpoint }) => endpoint === null);
-  if (old.length === 0) return rows.map(fromShape);
+  // A row comes down to no request when the charge that replaced its free requests has another shape.
+  if (old.length === 0) return rows.filter(({ requests }) => requests !== 0).map(fromShape);
   const oldFromMs = Math.min(...old.map(({ first_ms }) => first_ms));
   const oldToMs = Math.max(...old.map(({ last_ms }) => last_ms)) + HOUR_MS;
   return [
