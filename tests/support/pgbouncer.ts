@@ -16,6 +16,7 @@ export const hasPgbouncer = spawnSync("pgbouncer", ["--version"], { stdio: "igno
 export async function startPgbouncer(
   { url }: DatabaseAddress,
   mode: "session" | "transaction" | "statement",
+  poolSize = 20,
 ): Promise<DatabaseAddress> {
   const folder = tempFolder("gateway-pgbouncer-");
   onTestFinished(() => folder.remove());
@@ -32,6 +33,7 @@ export async function startPgbouncer(
       `listen_port = ${port}`,
       "unix_socket_dir =",
       `pool_mode = ${mode}`,
+      `default_pool_size = ${poolSize}`,
       "auth_type = any",
       "ignore_startup_parameters = extra_float_digits,statement_timeout,idle_in_transaction_session_timeout",
       "",

@@ -93,11 +93,15 @@ describe.skipIf(!hasPostgres)("the lock of a database", () => {
 });
 
 describe.skipIf(!hasPostgres || !hasPgbouncer)("behind a connection pooler", () => {
-  test.each(["transaction", "statement"] as const)(
-    "SCALE-21 %s mode is refused by name, alone and with shared state",
-    async (mode) => {
+  test.each([
+    ["transaction", 20],
+    ["transaction", 1],
+    ["statement", 20],
+  ] as const)(
+    "SCALE-21 %s mode with a pool of %i is refused by name, alone and with shared state",
+    async (mode, poolSize) => {
       const direct = await cluster.database("migrated");
-      const pooled = await startPgbouncer(direct, mode);
+      const pooled = await startPgbouncer(direct, mode, poolSize);
       for (const isShared of [false, true]) {
         const refused = open(pooled, { isShared });
         await expect(refused).rejects.toThrow(

@@ -20,9 +20,11 @@ export async function sharesServerSessions(address: DatabaseAddress): Promise<bo
       // An open transaction keeps its server process, so the other session has to get another one.
       await second.query("begin");
       const other = await serverProcessOf(second);
+      // With a pool of one, the first session would now wait for the transaction of the other.
+      if (other === process) return true;
       const again = await serverProcessOf(first);
       await second.query("commit");
-      if (other === process || again !== process) return true;
+      if (again !== process) return true;
     }
     return false;
   } catch (error) {
