@@ -134,20 +134,50 @@ describe("a long response within the limits", () => {
     expect(called.body.data).toHaveLength(200);
     expect(called.body.data[199].embedding).toEqual(vector);
   });
+});
 
-  test("SAFE-01 beyond the memory of the workspace: 502 with the reason, and nothing is charged", async () => {
+describe("a response beyond the memory of its workspace: 502 with the reason, uncharged, no other endpoint", () => {
+  const PAIR_BYTES = 48 * MEBIBYTE;
+  let pair: Scene;
+  beforeAll(async () => {
+    pair = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES: String(PAIR_BYTES) });
+  });
+  afterAll(() => pair.close());
+
+  const failures = async () => {
+    const { data } = await pair.gateway.manage("GET", "/endpoints?provider=deepinfra&model=openai/gpt-oss-120b");
+    return data.map(({ failed }: Json) => failed);
+  };
+  const expectRefused = async ({ status, body: refused }: Called) => {
+    expect([status, refused.error.code]).toEqual([502, "upstream_error"]);
+    expect(refused.error.message).toContain("GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES");
+    const row = await pair.row(refused.error.request_id);
+    expect(row).toMatchObject({ cost: "0.00", attempts: [{ outcome: "stop", upstream_status: 200 }] });
+    expect(pair.at("ovhcloud").requests).toHaveLength(0);
+  };
+
+  test("SAFE-01 no failure of the shared endpoint is counted when other responses use the memory", async () => {
+    const { key } = await pair.gateway.tenant();
     const gate = Promise.withResolvers<void>();
     const text = chatWith(`"x":"${"x".repeat(12 * MEBIBYTE)}"`);
     const frames = [text.slice(0, -1), { data: text.slice(-1), afterMs: 0, gate: gate.promise }];
-    scene.at("mistral").always({ frames, headers: { "content-type": "application/json" } });
-    const calls = Array.from({ length: 4 }, chat);
+    pair.at("deepinfra").always({ frames, headers: { "content-type": "application/json" } });
+    const calls = Array.from({ length: 4 }, () => pair.chat(key));
     const refused = await Promise.race(calls);
     gate.resolve();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
-    expect(refused.body.error.message).toContain("GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES");
     expect(statuses.toSorted()).toEqual([200, 200, 200, 502]);
-    expect(await scene.row(refused.body.error.request_id)).toMatchObject({ cost: "0.00" });
-    expect((await chat()).status).toBe(200);
+    await expectRefused(refused);
+    expect(await failures()).toEqual([0]);
+    expect((await pair.chat(key)).status).toBe(200);
+  });
+
+  test("SAFE-01 a response that alone exceeds the memory counts as a failure of its endpoint", async () => {
+    const { key } = await pair.gateway.tenant();
+    const half = "x".repeat(PAIR_BYTES / 2);
+    pair.at("deepinfra").always(body(chatWith(`"x":"${half}","y":"${half}"`)));
+    await expectRefused(await pair.chat(key));
+    expect(await failures()).toEqual([1]);
   });
 });
 

@@ -15,6 +15,7 @@ import {
   type FailureVerdict,
 } from "../../io/upstream/classify-failure.ts";
 import { CredentialRefusedError } from "../../io/upstream/credential-secrets.ts";
+import { attributeMemoryToNode } from "../../io/upstream/rejected-response.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -86,7 +87,7 @@ export function attributeToOwner(
   { ownKey, node, endpoint }: Attempt,
   upstreamStatus: number | null,
 ): FailureVerdict {
-  if (node !== undefined) return attributeToNode(verdict, node.name, upstreamStatus);
+  if (node !== undefined) return attributeToNode(attributeMemoryToNode(verdict, node.name), node.name, upstreamStatus);
   return ownKey === undefined ? verdict : attributeToOwnKey(verdict, endpoint.provider, upstreamStatus);
 }
 

@@ -33,7 +33,8 @@ export type AttemptResult = { readonly outcome: AttemptOutcome; readonly record:
 export function isMaybeAccepted({ verdict, partsAccepted }: FailedAttempt): boolean {
   if (partsAccepted === true) return true;
   if (verdict.is === "busy") return false;
-  return verdict.is === "next" ? verdict.mayHaveBeenAccepted : verdict.stopped?.sent === true;
+  if (verdict.is === "next") return verdict.mayHaveBeenAccepted;
+  return verdict.stopped?.sent === true || verdict.unread !== undefined;
 }
 
 /** Callers choose the number and length of field names, and the journal limits the size of a record. */

@@ -3,7 +3,12 @@ import type { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
 import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { rememberRejection } from "../../domain/routing/rejected-claims.ts";
-import { type FailureReport, type FailureVerdict, faultEndedBy } from "../../io/upstream/classify-failure.ts";
+import {
+  type Blame,
+  type FailureReport,
+  type FailureVerdict,
+  faultEndedBy,
+} from "../../io/upstream/classify-failure.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AttemptOutcome, AttemptResult, EndedAttempt, FailedAttempt } from "./attempt-outcome.ts";
@@ -128,26 +133,32 @@ export function reportFailure(
   const { id, provider } = attempt.endpoint;
   const { verdict, upstreamStatus } = outcome;
   if (attempt.node !== undefined) reportToNode(gateway, attempt.node.id, verdict);
+  const blame = blameOf(verdict);
   // A rejected request, a passed deadline or a gateway shutdown says nothing about the endpoint's health.
-  if (verdict.is !== "next" || verdict.blame.on === "none") breakers.recordInconclusive(id);
-  else if (verdict.blame.on === "catalogue") {
+  if (blame === undefined || blame.on === "none") breakers.recordInconclusive(id);
+  else if (blame.on === "catalogue") {
     breakers.recordInconclusive(id);
-    const { parameter } = verdict.blame;
+    const { parameter } = blame;
     // Another account may accept the parameter.
     if (attempt.node !== undefined || attempt.ownKey !== undefined) return;
     rememberRejection(gateway.rejectedClaims, id, parameter, gateway.clock.nowMs());
     gateway.onNotice({ is: "parameter_rejected", endpoint: id, provider, parameter });
   }
   // An open circuit would prefer the platform's endpoints, which an exclusive key forbids.
-  else if (verdict.blame.on === "workspace" && isExclusiveKey(gateway, attempt)) breakers.recordInconclusive(id);
+  else if (blame.on === "workspace" && isExclusiveKey(gateway, attempt)) breakers.recordInconclusive(id);
   // Retry-After: 0 counts as absent.
-  else if (verdict.blame.on === "endpoint") breakers.recordFailure(id, verdict.blame.retryAfterMs || undefined);
+  else if (blame.on === "endpoint") breakers.recordFailure(id, blame.retryAfterMs || undefined);
   else if (upstreamStatus === NOT_FOUND && deps.referencesProviderState()) breakers.recordInconclusive(id);
   else {
     breakers.recordFailure(id, undefined);
-    if (verdict.blame.on === "operator")
+    if (blame.on === "operator")
       gateway.onNotice({ is: "credential_rejected", endpoint: id, provider, status: upstreamStatus });
   }
+}
+
+function blameOf(verdict: FailureVerdict): Blame | undefined {
+  if (verdict.is === "next") return verdict.blame;
+  return verdict.is === "stop" ? verdict.unread?.blame : undefined;
 }
 
 function isExclusiveKey(gateway: GatewayDeps, { ownKey }: Attempt): boolean {
@@ -156,9 +167,10 @@ function isExclusiveKey(gateway: GatewayDeps, { ownKey }: Attempt): boolean {
 
 /** A node that sends an implausible reply is not trusted any more. */
 function reportToNode({ nodes }: GatewayDeps, nodeId: string, verdict: FailureVerdict): void {
-  if (verdict.is !== "next" || verdict.blame.on === "none" || verdict.blame.on === "catalogue") return;
+  const blame = blameOf(verdict);
+  if (verdict.is === "busy" || blame === undefined || blame.on === "none" || blame.on === "catalogue") return;
   nodes.entry(nodeId)?.recordError(verdict.why);
-  if (verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
+  if (verdict.is === "next" && verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
 }
 
 export function budgetSpentFault({ deps, lastFailure }: RetryProgress, attempt: Attempt): Fault {

@@ -1,6 +1,6 @@
 import { type DocumentForm, type ResponseRejection, readDocumentInSlices } from "../../io/upstream/large-response.ts";
 import { LARGE_RESPONSE_BYTES, type ResponseGuard } from "../../io/upstream/response-guard.ts";
-import type { MemoryLease } from "../../io/upstream/response-memory.ts";
+import type { MemoryLease, MemoryShortage } from "../../io/upstream/response-memory.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 
@@ -49,7 +49,7 @@ export class LongFrames {
     this.#pendingChars = longChars(pendingChars);
     const full = this.#hold();
     if (full !== undefined) {
-      this.#deps.onRejected({ is: "memory", why: full });
+      this.#deps.onRejected({ is: "memory", ...full });
       return "more";
     }
     if (frames.length === 0 && this.#reading === undefined) return "more";
@@ -69,7 +69,7 @@ export class LongFrames {
     this.#lease.release();
   }
 
-  #hold(): string | undefined {
+  #hold(): MemoryShortage | undefined {
     const more = this.#waitingChars + this.#pendingChars - this.#heldChars;
     if (more < 0) this.#lease.shrink(-more);
     const full = more > 0 ? this.#lease.grow(more) : undefined;

@@ -55,7 +55,7 @@ export type FailureVerdict =
     })
   /** The node is at capacity and did nothing with the request: as if it had not been sent. */
   | { readonly is: "busy"; readonly why: string }
-  /** A healthy endpoint rejected the request itself, or the gateway is stopping: no further attempts. */
+  /** A healthy endpoint rejected the request itself, the gateway is stopping or has no memory left: no further attempts. */
   | {
       readonly is: "stop";
       readonly why: string;
@@ -63,6 +63,8 @@ export type FailureVerdict =
       readonly stopped?: { readonly sent: boolean };
       /** The field that the provider names as unsupported. */
       readonly unsupportedField?: string | undefined;
+      /** There was no memory for the response. */
+      readonly unread?: { readonly why: string; readonly blame: Blame };
     };
 
 /** Rejections of the request itself: another endpoint would reject it too. */

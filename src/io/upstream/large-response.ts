@@ -5,10 +5,12 @@ import { buildJsonInSlices } from "../../kit/json-sliced-build.ts";
 import { type DocumentShape, JsonStructureScanner } from "../../kit/json-structure.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import type { ResponseGuard } from "./response-guard.ts";
-import type { MemoryLease } from "./response-memory.ts";
+import type { MemoryLease, MemoryShortage } from "./response-memory.ts";
 
 /** Why a response was rejected before it was decoded. */
-export type ResponseRejection = { readonly is: "shape" | "memory"; readonly why: string };
+export type ResponseRejection =
+  | { readonly is: "shape"; readonly why: string }
+  | ({ readonly is: "memory" } & MemoryShortage);
 
 /** How the objects of a response are built. */
 export type DocumentForm = DocumentShape & {
@@ -60,7 +62,7 @@ export class LargeResponse {
     if (this.#isStopped) return "more";
     const full = this.#deps.lease.grow(chunk.length);
     if (full !== undefined) {
-      this.#reject({ is: "memory", why: full });
+      this.#reject({ is: "memory", ...full });
       return "more";
     }
     this.#waiting.push(chunk);
@@ -142,7 +144,7 @@ export class LargeResponse {
     }
     const full = this.#deps.lease.grow((scanner.members - this.#membersHeld) * MEMBER_BYTES);
     this.#membersHeld = scanner.members;
-    if (full !== undefined) this.#reject({ is: "memory", why: full });
+    if (full !== undefined) this.#reject({ is: "memory", ...full });
   }
 
   #reject(rejection: ResponseRejection): void {
@@ -171,7 +173,7 @@ export async function readDocumentInSlices(
     full = lease.grow((scanner.members - membersHeld) * MEMBER_BYTES);
     membersHeld = scanner.members;
   }
-  if (full !== undefined) return { is: "memory", why: full };
+  if (full !== undefined) return { is: "memory", ...full };
   const problem = scanner.finish();
   if (problem !== undefined) return { is: "shape", why: problem };
   const document = await buildDocument(text, scanner, work, form);

@@ -1,10 +1,13 @@
 /** Bytes that responses in flight may hold. */
 export type ResponseMemoryLimits = { readonly totalBytes: number; readonly workspaceBytes: number };
 
+/** Why there is no room. `isTooLarge`: the response alone exceeds a limit. */
+export type MemoryShortage = { readonly why: string; readonly isTooLarge: boolean };
+
 /** What one response in flight holds; it may grow until it is released. */
 export type MemoryLease = {
   /** Returns why there is no room for that many bytes more. */
-  grow(bytes: number): string | undefined;
+  grow(bytes: number): MemoryShortage | undefined;
   shrink(bytes: number): void;
   release(): void;
 };
@@ -36,10 +39,14 @@ export class ResponseMemory {
       grow: (bytes) => {
         const { totalBytes, workspaceBytes } = this.#limits;
         const used = this.#workspaces.get(workspaceId) ?? 0;
-        if (used + bytes > workspaceBytes)
-          return `responses of this workspace already use ${used} of ${workspaceBytes} bytes of memory (GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES)`;
-        if (this.#total + bytes > totalBytes)
-          return `responses in flight already use ${this.#total} of ${totalBytes} bytes of memory (GATEWAY_ANSWERS_MEMORY_BYTES)`;
+        if (used + bytes > workspaceBytes) {
+          const why = `responses of this workspace already use ${used} of ${workspaceBytes} bytes of memory (GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES)`;
+          return { why, isTooLarge: held + bytes > workspaceBytes };
+        }
+        if (this.#total + bytes > totalBytes) {
+          const why = `responses in flight already use ${this.#total} of ${totalBytes} bytes of memory (GATEWAY_ANSWERS_MEMORY_BYTES)`;
+          return { why, isTooLarge: held + bytes > totalBytes };
+        }
         held += bytes;
         this.#total += bytes;
         this.#workspaces.set(workspaceId, used + bytes);
