@@ -1,19 +1,20 @@
-import type { RedisConnection } from "./redis-connection.ts";
 import { CommandRejected, UnsupportedRedis } from "./redis-errors.ts";
 import { textReply } from "./redis-replies.ts";
 
 /** `#!lua` scripts and `EVAL` that is refused as a whole when the memory is full. Valkey reports 7.2.4. */
 const MAJOR_LEAST = 7;
 
+type CommandSender = { send(command: string[]): Promise<unknown> };
+
 /** Rejects with `UnsupportedRedis` when wallets would be lost, or written to the wrong server. */
-export async function checkServer(connection: Pick<RedisConnection, "send">): Promise<void> {
+export async function checkServer(connection: CommandSender): Promise<void> {
   const sections = await Promise.all(["server", "replication", "memory"].map((name) => infoOf(connection, name)));
   const problem = problemOf(sections.join("\n"));
   if (problem !== undefined) throw problem;
 }
 
 /** Without permission for INFO nothing is checked. */
-async function infoOf(connection: Pick<RedisConnection, "send">, section: string): Promise<string> {
+async function infoOf(connection: CommandSender, section: string): Promise<string> {
   try {
     return textReply(await connection.send(["INFO", section]));
   } catch (error) {
