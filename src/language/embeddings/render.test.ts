@@ -52,3 +52,12 @@ test.each([
   expect(renderVector(given, plain)).toBeUndefined();
   expect(renderVector(given, as)).toBeUndefined();
 });
+
+test("SAFE-01 a vector longer than any model's is refused, as numbers and as base64", () => {
+  const zeros = (dimensions: number) => [
+    Array.from({ length: dimensions }, () => 0),
+    Buffer.alloc(4 * dimensions).toString("base64"),
+  ];
+  for (const longest of zeros(65_536)) expect(renderVector(longest, plain)?.dimensions).toBe(65_536);
+  for (const longer of zeros(65_537)) expect(renderVector(longer, plain)).toBeUndefined();
+});

@@ -5,6 +5,7 @@ import type { Usage } from "../canon/usage.ts";
 const FLOAT_BYTES = 4;
 /** No model returns longer vectors. */
 const DIMENSIONS_MAX = 65_536;
+const BASE64_CHARS_MAX = Math.ceil((DIMENSIONS_MAX * FLOAT_BYTES) / 3) * 4;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** How vectors are rendered for the caller; `unit` normalises them to length item. */
@@ -13,12 +14,12 @@ export type VectorFormat = { readonly encoding: "float" | "base64"; readonly sca
 export type RenderedVector = { readonly json: string; readonly dimensions: number };
 
 /**
- * Renders a provider's vector (numbers, or base64 of 32-bit floats). Undefined when it is empty, not finite or not
- * base64 floats.
+ * Renders a provider's vector (numbers, or base64 of 32-bit floats). Undefined when it is empty, longer than any
+ * model's, not finite or not base64 floats.
  */
 export function renderVector(source: unknown, { encoding, scale }: VectorFormat): RenderedVector | undefined {
   if (source instanceof JsonSpan) return renderSpan(source, { encoding, scale });
-  const numbers = typeof source === "string" ? fromBase64(source) : finiteNumbers(source);
+  const numbers = typeof source === "string" ? floatsFromBase64(source) : finiteNumbers(source);
   if (numbers === undefined) return undefined;
   const scaled = scale === "unit" ? normalize(numbers) : numbers;
   // Decimal text is passed on as is: it is shorter than the float's expansion and loses no digit.
@@ -38,7 +39,7 @@ type VectorValues = readonly number[] | Float32Array;
 
 /** Requires values that are finite as 32-bit floats, which most callers use. */
 function finiteNumbers(value: unknown): readonly number[] | undefined {
-  if (!Array.isArray(value) || value.length === 0) return undefined;
+  if (!Array.isArray(value) || value.length === 0 || value.length > DIMENSIONS_MAX) return undefined;
   for (const item of value) if (typeof item !== "number" || !Number.isFinite(Math.fround(item))) return undefined;
   return value;
 }
@@ -57,8 +58,8 @@ function toBase64(vector: VectorValues): string {
   return Buffer.from(view.buffer).toString("base64");
 }
 
-function fromBase64(text: string): Float32Array | undefined {
-  if (!BASE64.test(text)) return undefined;
+function floatsFromBase64(text: string): Float32Array | undefined {
+  if (text.length > BASE64_CHARS_MAX || !BASE64.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64");
   if (bytes.length === 0 || bytes.length % FLOAT_BYTES !== 0) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
