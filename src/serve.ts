@@ -62,11 +62,13 @@ async function serveAlone(config: Config, env: NodeJS.ProcessEnv): Promise<void>
   await pinNextTickShape();
   releaseMemory();
   await gateway.ready();
-  await tellSupervisor("READY=1", env);
-  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], async () => {
+  // Before the notice, because a supervisor may stop the gateway right after it.
+  const stopped = untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], async () => {
     await tellSupervisor("STOPPING=1", env);
     return gateway.stop();
   });
+  await tellSupervisor("READY=1", env);
+  await stopped;
 }
 
 /** The primary process serves no requests itself. */
