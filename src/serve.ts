@@ -90,7 +90,7 @@ async function serveWithWorkers(config: Config, count: number, env: NodeJS.Proce
   await stopped;
 }
 
-/** A start that systemd does not hear of ends when its patience does: the reason is in the journal then. */
+/** Without the notice systemd stops the service after its start timeout, so the log must state the reason. */
 async function tellSupervisor(state: "READY=1" | "STOPPING=1", env: NodeJS.ProcessEnv): Promise<void> {
   const problem = await notifySystemd(state, env);
   if (problem !== undefined) process.stderr.write(`warning: systemd was not notified (${problem})\n`);

@@ -87,7 +87,7 @@ export function createListener(
   return listener;
 }
 
-/** True if every pending request was received whole: bytes behind it are none of its business. */
+/** True if every pending request was received whole: bytes after the last one belong to none of them. */
 function isServing({ responses }: ClientConnectionState): boolean {
   // The fast path serves only requests that it has whole.
   return (

@@ -1,3 +1,15 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  UNDERSCORE,
+} from "./json-characters.ts";
+
 /** Limits of a JSON document from outside. Members, items, objects and arrays count together: each costs memory. */
 export type JsonLimits = {
   readonly depthMax: number;
@@ -17,15 +29,6 @@ export type ReadMember = { readonly member: string; readonly levels: number };
 /** What is special about a document. */
 export type DocumentShape = { readonly bulk?: BulkValues | undefined; readonly read?: ReadMember | undefined };
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const UNDERSCORE = 0x5f;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const COLON = 0x3a;
-const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;

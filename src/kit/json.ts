@@ -1,4 +1,15 @@
 import { isUtf8 } from "node:buffer";
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  UNDERSCORE,
+} from "./json-characters.ts";
 
 /** Offsets of one member of the top-level object. */
 export type MemberSpan = {
@@ -33,16 +44,6 @@ type ScanLimits = {
   readonly protoKeys?: { readonly depth: number; readonly member?: string };
 };
 const NO_LIMITS: ScanLimits = { partsMax: Number.POSITIVE_INFINITY };
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const UNDERSCORE = 0x5f;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const COLON = 0x3a;
-const COMMA = 0x2c;
 
 /**
  * Parses a body that must be a JSON object. Rejects malformed UTF-8, deep nesting, duplicate top-level keys and `__proto__`

@@ -97,7 +97,7 @@ describe("systemd units", () => {
     expect(credentials.every((name) => unit.includes(`_FILE=%d/${name}`))).toBe(true);
   });
 
-  test("OPS-01 a service is started when the gateway is ready, and systemd hears of the stop", async () => {
+  test("OPS-01 a service is started when the gateway is ready, and systemd is notified of the stop", async () => {
     const unit = read("deploy/systemd/inference-gateway.service");
     for (const line of ["Type=notify", "NotifyAccess=all"]) expect(unit.split("\n")).toContain(line);
     const folder = folderForTest();

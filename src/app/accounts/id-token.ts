@@ -11,7 +11,7 @@ export function claimsOf(idToken: string): JsonObject | undefined {
   return isJsonObject(claims) ? claims : undefined;
 }
 
-/** Why verified claims are refused nevertheless: what OpenID Connect requires, and the auth library does not check. */
+/** Reasons to refuse verified claims: checks that OpenID Connect requires and the auth library does not make. */
 export function claimsProblem(claims: JsonObject, clientId: string, nowMs: number): string | undefined {
   const { sub, exp, iat, aud, azp } = claims;
   if (!isSubject(sub)) return "it has no subject";

@@ -13,14 +13,17 @@ type Layout = {
   readonly whole: readonly (readonly [line: number, from: number, to: number])[];
 };
 
+/** Document number, date of birth and date of expiry, each before its check digit. */
+const TWO_LINE_FIELDS: Layout["fields"] = [
+  [1, 0, 9],
+  [1, 13, 19],
+  [1, 21, 27],
+];
+
 const LAYOUTS: readonly Layout[] = [
   {
     ...{ size: "td3", lines: 2, chars: 44, dateLine: 1, birth: 13 },
-    fields: [
-      [1, 0, 9],
-      [1, 13, 19],
-      [1, 21, 27],
-    ],
+    fields: TWO_LINE_FIELDS,
     whole: [
       [1, 0, 10],
       [1, 13, 20],
@@ -29,11 +32,7 @@ const LAYOUTS: readonly Layout[] = [
   },
   {
     ...{ size: "td2", lines: 2, chars: 36, dateLine: 1, birth: 13 },
-    fields: [
-      [1, 0, 9],
-      [1, 13, 19],
-      [1, 21, 27],
-    ],
+    fields: TWO_LINE_FIELDS,
     whole: [
       [1, 0, 10],
       [1, 13, 20],

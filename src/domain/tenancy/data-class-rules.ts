@@ -49,7 +49,7 @@ export function tightenDataClasses(
   return added.length === 0 ? rules : { ...rules, ...Object.fromEntries(added) };
 }
 
-/** The stricter of a class's rules replaces the other: one that blocks has no floor to keep, one with a level no lower one. */
+/** Keeps the stricter of two rules for one class: a block replaces a floor, and a higher level a lower one. */
 export function judgeDataClasses(rules: DataClassRules, classes: Iterable<string>): DataClassVerdict {
   let floor: Demand = null;
   for (const name of classes) {

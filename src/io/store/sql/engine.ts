@@ -42,7 +42,7 @@ export type LogPartitions = {
   dropBefore(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
-/** What a planner needs to be told for lists that are merged from several ranges of an index. */
+/** How each engine reads a list that is merged from several ranges of an index. */
 export type PlanHints = {
   /** Follows a table's name and fixes its index. */
   indexedBy(index: string): RawBuilder<unknown>;
