@@ -7,6 +7,7 @@ import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import { memoryState } from "../io/state/memory-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { createLogger, type Logger } from "../io/telemetry/logger.ts";
+import { DatabaseLock } from "../io/workers/database-lock.ts";
 import { memoryCoordinationStore } from "../io/workers/memory-coordination-store.ts";
 import type { StartupInfo } from "../io/workers/rpc-protocol.ts";
 import type { RecordedOutcomes, WorkerRpcServer } from "../io/workers/rpc-server.ts";
@@ -40,9 +41,10 @@ export class PrimaryProcess {
 
   private constructor(config: Config, count: number, deps: PrimaryProcessDeps) {
     const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
-    const { store, sink, log, shared, orphans, ownsState } = deps;
+    const { store, sink, log, shared, databaseLock, orphans, ownsState } = deps;
     const spawner = new WorkerSpawner({
       shared,
+      databaseLock,
       assign: (slot) => ({
         slot,
         folder: workerFolder(dataDir, slot),
@@ -79,7 +81,13 @@ export class PrimaryProcess {
     const { DATA_DIR: dataDir } = config;
     const ownsState = config.REDIS_URL === null;
     const log = createLogger(config.LOG_LEVEL);
-    const store = await openSql(config, { log, fleet: { isSingleInstance: ownsState }, directory: "acquire" });
+    const databaseLock = new DatabaseLock();
+    const store = await openSql(config, {
+      log,
+      fleet: { isSingleInstance: ownsState },
+      directory: "acquire",
+      onLockChange: (isHeld) => databaseLock.set(isHeld),
+    });
     try {
       const folders = [dataDir, ...workerFolders(dataDir)];
       const sink = replaySink(config, store, log);
@@ -88,7 +96,7 @@ export class PrimaryProcess {
       const inUse = new Set(Array.from({ length: count }, (_, index) => workerFolder(dataDir, index + 1)));
       const orphans = new OrphanedFolders(ownsState ? [] : folders.filter((folder) => !inUse.has(folder)));
       const shared = await openSharedResources(config, store, { ownsState });
-      return new PrimaryProcess(config, count, { store, sink, log, shared, orphans, ownsState });
+      return new PrimaryProcess(config, count, { store, sink, log, shared, databaseLock, orphans, ownsState });
     } catch (error) {
       await store.close();
       throw error;
@@ -119,6 +127,7 @@ type PrimaryProcessDeps = {
   readonly sink: RecordSink;
   readonly log: Logger;
   readonly shared: SharedResources<WorkerRpcServer>;
+  readonly databaseLock: DatabaseLock;
   readonly orphans: OrphanedFolders;
   /** Without Redis the shared state is in this process. */
   readonly ownsState: boolean;

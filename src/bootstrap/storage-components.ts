@@ -40,12 +40,12 @@ export function storageComponents(input: GatewayInput): Pick<GatewayComponentSet
   return { ...storeAndProviders(input), ...loadedState(input) };
 }
 
-function storeAndProviders({ config, prepareStore }: GatewayInput) {
+function storeAndProviders({ config, worker, prepareStore }: GatewayInput) {
   return {
     storage: component(
       ["ids", "log", "coordination", "placement"],
       ({ ids, log, coordination: { fleet }, placement: { directory } }) =>
-        openStorage(config, { ids, log, fleet, directory }),
+        openStorage(config, { ids, log, fleet, directory, inheritedLock: worker?.databaseLock }),
       {
         async close({ store }) {
           await store.close();

@@ -2,6 +2,7 @@ import { recentSpend } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { idempotencyLookup, loadRememberedKeys } from "../app/pipeline/idempotency-lookup.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
+import type { Lock } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { replicatingStore } from "../io/fleet/replicating-store.ts";
@@ -25,10 +26,14 @@ type SqlDeps = {
   readonly fleet: Pick<Fleet, "isSingleInstance">;
   /** `inherited`: the primary process holds the lock of the data directory. */
   readonly directory: "acquire" | "inherited";
+  /** In a worker: the primary's lock of the database. */
+  readonly inheritedLock?: Pick<Lock, "isHeld"> | undefined;
+  readonly onLockChange?: (isHeld: boolean) => void;
 };
 
 /** PostgreSQL when DATABASE_URL is set, else the embedded SQLite. */
-export async function openSql(config: Config, { log, fleet, directory }: SqlDeps): Promise<Store> {
+export async function openSql(config: Config, deps: SqlDeps): Promise<Store> {
+  const { log, fleet, directory, inheritedLock, onLockChange } = deps;
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
   if (address === null) return openSqlite(dataDir, systemClock, directory);
   // Loaded on demand: the embedded store needs no PostgreSQL driver.
@@ -46,6 +51,8 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlDeps
     dataDirLock: directory,
     isShared: !fleet.isSingleInstance,
     onTakenOver: exitAsFailed,
+    inheritedLock,
+    onLockChange,
     clock: systemClock,
     log,
   });

@@ -37,6 +37,11 @@ export class PrimaryRpcClient {
     setInterval(() => this.#expirePending(), CHECK_INTERVAL_MS).unref();
   }
 
+  /** The primary answers in time, as far as this worker has asked it. */
+  get isResponsive(): boolean {
+    return !this.#isUnresponsive;
+  }
+
   /** Rejects with `service_unavailable` when the primary does not respond in time. */
   call<Method extends RpcMethod>(method: Method, params: RpcParams<Method>): Promise<RpcResult<Method>> {
     return this.#call(method, params, this.#clock.monotonicMs());

@@ -136,6 +136,7 @@ const NOTIFICATIONS: { readonly [Kind in PrimaryNotification["is"]]: readonly st
   drain: ["keepIdleConnections"],
   published: ["topic", "message"],
   metrics_requested: ["requestId"],
+  database_lock: ["isHeld"],
 };
 
 const isNotification: Guard<PrimaryNotification> = (value): value is PrimaryNotification =>

@@ -15,7 +15,7 @@ import type { IntendedTransaction } from "./in-flight-transfers.ts";
 export const EXIT_UNFLUSHED = 75;
 
 /** Raised with every change of `RpcMethods` or `PrimaryNotification`: a worker of another version is rejected. */
-export const RPC_PROTOCOL_VERSION = 6;
+export const RPC_PROTOCOL_VERSION = 7;
 
 /**
  * The calls of a worker to the primary process. Methods of `SharedState` and `CoordinationStore` keep their names.
@@ -90,6 +90,8 @@ export type PrimaryNotification =
   /** Finish running requests and exit. `keepIdleConnections`: other workers keep serving, so idle clients may stay. */
   | { readonly is: "drain"; readonly keepIdleConnections: boolean }
   | { readonly is: "published"; readonly topic: string; readonly message: string }
+  /** Sent before the result of `join`, and with every change: without the lock no process writes to the database. */
+  | { readonly is: "database_lock"; readonly isHeld: boolean }
   /** The worker sends its metrics under this request id. */
   | { readonly is: "metrics_requested"; readonly requestId: number };
 

@@ -1,5 +1,5 @@
 import type { SharedState } from "../../domain/admission/shared-state.ts";
-import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
+import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-store.ts";
 import type { PrimaryRpcClient } from "./rpc-client.ts";
 import {
   decodeHoldVerdict,
@@ -13,17 +13,34 @@ import {
 export type WorkerContext = WorkerAssignment & {
   readonly state: SharedState;
   readonly coordination: CoordinationStore;
+  /** The primary's lock of the database: this worker writes there only while it is held. */
+  readonly databaseLock: Pick<Lock, "isHeld">;
   /** Merged Prometheus text of all workers. */
   allMetrics(): Promise<string>;
 };
 
 export async function joinPrimary(primary: PrimaryRpcClient): Promise<WorkerContext> {
+  const databaseLock = primaryDatabaseLock(primary);
   const assignment = await primary.call("join", { protocol: RPC_PROTOCOL_VERSION });
   return {
     ...assignment,
+    databaseLock,
     state: primarySharedState(primary),
     coordination: primaryCoordinationStore(primary),
     allMetrics: () => primary.call("collectMetrics", null),
+  };
+}
+
+/** A primary that does not answer may have lost the lock without knowing it. */
+function primaryDatabaseLock(primary: PrimaryRpcClient): WorkerContext["databaseLock"] {
+  let isHeld = false;
+  primary.onNotification((notification) => {
+    if (notification.is === "database_lock") isHeld = notification.isHeld;
+  });
+  return {
+    get isHeld() {
+      return isHeld && primary.isResponsive;
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import cluster, { type Worker as ClusterWorker } from "node:cluster";
 import { Duplex } from "node:stream";
 import { isJsonObject } from "../../kit/json.ts";
+import type { DatabaseLock } from "./database-lock.ts";
 import { IPC_PIPE_FD } from "./ipc-channel.ts";
 import { MergedMetrics } from "./merged-metrics.ts";
 import { RPC_PROTOCOL_VERSION, type StartupInfo, type WorkerAssignment } from "./rpc-protocol.ts";
@@ -11,6 +12,7 @@ import type { WorkerProcess } from "./worker-supervisor.ts";
 export type WorkerSpawnerDeps = {
   readonly shared: SharedResources<WorkerRpcServer>;
   readonly assign: (slot: number) => WorkerAssignment;
+  readonly databaseLock: DatabaseLock;
 };
 
 /**
@@ -25,6 +27,9 @@ export class WorkerSpawner {
 
   constructor(deps: WorkerSpawnerDeps) {
     this.#deps = deps;
+    deps.databaseLock.onChange((isHeld) => {
+      for (const server of this.#servers.values()) server.notify({ is: "database_lock", isHeld });
+    });
     cluster.setupPrimary({ stdio: ["ignore", "inherit", "inherit", "ipc", "pipe"] });
     cluster.schedulingPolicy = cluster.SCHED_RR;
   }
@@ -37,7 +42,8 @@ export class WorkerSpawner {
     child.on("error", (error) => ready.reject(error));
     ready.promise.catch(() => undefined);
     const exit = Promise.withResolvers<string>();
-    const server = new WorkerRpcServer(pipeTo(child), this.#deps.shared, this.#lifecycleHandlers(slot, ready));
+    const handlers = this.#lifecycleHandlers(slot, ready, () => this.#tellDatabaseLock(server));
+    const server = new WorkerRpcServer(pipeTo(child), this.#deps.shared, handlers);
     const worker: WorkerProcess = {
       slot,
       pid: child.process.pid,
@@ -67,7 +73,11 @@ export class WorkerSpawner {
     if (server.lastMetrics !== undefined) this.#exitedMetrics.addWithoutGauges(server.lastMetrics);
   }
 
-  #lifecycleHandlers(slot: number, ready: PromiseWithResolvers<StartupInfo>): LifecycleHandlers {
+  #tellDatabaseLock(server: WorkerRpcServer): void {
+    server.notify({ is: "database_lock", isHeld: this.#deps.databaseLock.isHeld });
+  }
+
+  #lifecycleHandlers(slot: number, ready: PromiseWithResolvers<StartupInfo>, onJoin: () => void): LifecycleHandlers {
     let startup: StartupInfo | undefined;
     return {
       join: ({ protocol }) => {
@@ -75,6 +85,7 @@ export class WorkerSpawner {
           throw new Error(
             "this version differs from the one that the gateway was started with: stop the gateway and start it again",
           );
+        onJoin();
         return this.#deps.assign(slot);
       },
       reportStarted: (info) => {

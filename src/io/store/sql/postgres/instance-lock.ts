@@ -41,6 +41,8 @@ type InstanceLockOptions = {
   readonly log: Log;
   /** Called once, when another gateway holds the lock or held it while this process did not. */
   readonly onTakenOver?: (() => void) | undefined;
+  /** Called when the lock is acquired, lost and acquired again. */
+  readonly onChange?: ((isHeld: boolean) => void) | undefined;
   readonly verifyIntervalMs?: number;
 };
 
@@ -113,6 +115,7 @@ export class InstanceLock {
       if (this.#client !== client) return;
       this.#client = undefined;
       clearTimeout(this.#timer);
+      this.#options.onChange?.(false);
       this.#options.log.warn({ database: this.#address.shown }, "instance-lock: connection lost, lock released");
       this.#schedule(() => this.#reacquire(), REACQUIRE_INTERVAL_MS);
     });
@@ -120,6 +123,7 @@ export class InstanceLock {
     if (!held || hasEnded) throw new Error("the lock was lost at once");
     this.#serverProcess = pid;
     this.#client = client;
+    this.#options.onChange?.(true);
     this.#scheduleVerification(client);
   }
 

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
+import type { Lock } from "../../../../domain/fleet/coordination-store.ts";
 import { expandText } from "../../../../domain/record/expand-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
@@ -52,6 +53,8 @@ function adviceFor(reason: string): string {
   return "start PostgreSQL there, or use the URL of another server";
 }
 
+type HeldLock = Pick<Lock, "isHeld">;
+
 export type PostgresSettings = {
   readonly address: DatabaseAddress;
   readonly connections: number;
@@ -67,6 +70,10 @@ export type PostgresSettings = {
   readonly dataDir: string;
   /** `inherited`: the parent process holds the locks and has run the migrations. */
   readonly dataDirLock?: "acquire" | "inherited";
+  /** The parent's lock of the database, as this process knows it. Required to write when the locks are inherited. */
+  readonly inheritedLock?: HeldLock | undefined;
+  /** Called when the lock of the database is acquired, lost and acquired again. */
+  readonly onLockChange?: ((isHeld: boolean) => void) | undefined;
   /** Other gateways may use the database, because they share their state. */
   readonly isShared?: boolean;
   /** Another gateway holds the lock, or held it meanwhile: what this process has in memory is no longer true. */
@@ -83,13 +90,14 @@ const MIGRATION_LOCK_RETRY_MS = 100;
 /** Opens the PostgreSQL store: locks the data directory and, unless it is shared, the database, and migrates. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   const { address, dataDir, dataDirLock = "acquire", isShared = false, clock, log } = settings;
-  if (dataDirLock === "inherited") return sqlStore(postgresEngine(settings, undefined));
+  if (dataDirLock === "inherited") return sqlStore(postgresEngine(settings, settings.inheritedLock));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
     await rejectTransactionPoolers(settings);
-    if (!isShared) lock = await InstanceLock.acquire(address, { log, onTakenOver: settings.onTakenOver });
+    const { onTakenOver, onLockChange: onChange } = settings;
+    if (!isShared) lock = await InstanceLock.acquire(address, { log, onTakenOver, onChange });
     await migrateWithOwner(settings);
     await lock?.claim();
     const store = sqlStore(postgresEngine(settings, lock));
@@ -248,7 +256,7 @@ export const POSTGRES_HINTS: PlanHints = {
   arm: (select, orderAndLimit) => sql`(${select} ${orderAndLimit})`,
 };
 
-function postgresEngine(settings: PostgresSettings, lock: InstanceLock | undefined): Engine {
+function postgresEngine(settings: PostgresSettings, lock: HeldLock | undefined): Engine {
   const {
     address,
     connections,
