@@ -242,10 +242,16 @@ describe("egress", () => {
         // A worker's IPC pipe.
         !(file === "src/io/workers/ipc-channel.ts" && target === "node:net" && names.join() === "Socket") &&
         // HTTP/2 sessions on connections from nodes and between instances.
-        !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
-        !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
+        !(isIn(file, "src/io/tunnel") && target === "node:http2"),
     );
     expect(unexpected).toEqual([]);
+  });
+
+  test("the gateway does not import node:http, which would load Node's fetch client at every start", () => {
+    const importers = sources.filter(({ imports }) =>
+      imports.some(({ target, kind }) => kind === "values" && target === "node:http"),
+    );
+    expect(importers.map(({ file }) => file).filter((file) => !AGENT.includes(file))).toEqual([]);
   });
 
   test("io/upstream opens connections only in known files: to providers, workspace-chosen addresses and mail", () => {

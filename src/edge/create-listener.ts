@@ -1,11 +1,10 @@
-import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { FastPath } from "../http1/server/fast-path.ts";
 import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 import type { OutboundHttpResponse } from "../http1/server/outbound-response.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
-import { createServer } from "../kit/node-http.ts";
+import { createServer, ServerResponse } from "../kit/node-http.ts";
 import { EXPOSED_HEADERS } from "./cors.ts";
 import type { EdgeDeps } from "./edge-deps.ts";
 import type { ClientConnectionState } from "./edge-exchange.ts";
