@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createClient } from "@redis/client";
+import { RedisClient } from "@redis/client";
 import { openRedisState } from "../../src/io/state/redis/open-redis-state.ts";
 import type { RedisSettings, RedisState, WalletSources } from "../../src/io/state/redis/redis-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -66,7 +66,7 @@ export async function startRedis({
   let child: ChildProcess | undefined;
   const ask = async (...command: string[]) => {
     const trusting = tls === undefined ? {} : { tls: true as const, ca: tls.ca };
-    const client = createClient({ url, socket: { reconnectStrategy: false, ...trusting } });
+    const client = new RedisClient({ url, socket: { reconnectStrategy: false, ...trusting } });
     client.on("error", () => {});
     await client.connect();
     try {
@@ -159,7 +159,7 @@ export async function startSentinelSet({ downAfterMs = 500 } = {}): Promise<Sent
   const isLinked = async () => String(await replica.ask("INFO", "replication")).includes("master_link_status:up");
   while (!(await isLinked())) await sleep(20);
   const sentinel = await spawnRedis(program, [file, "--sentinel"]);
-  const client = createClient({ url: `redis://127.0.0.1:${sentinelPort}`, RESP: 2 });
+  const client = new RedisClient({ url: `redis://127.0.0.1:${sentinelPort}`, RESP: 2 });
   client.on("error", () => {});
   await client.connect();
   const knowsReplica = async () => {

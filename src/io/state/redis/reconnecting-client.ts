@@ -1,4 +1,4 @@
-import { createClient, ErrorReply } from "@redis/client";
+import { RedisClient as BareClient, ErrorReply } from "@redis/client";
 import { exponentialBackoffMs } from "../../../kit/backoff.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { isAuthFailure, isCertificateFailure, messageOf } from "./redis-errors.ts";
@@ -14,12 +14,15 @@ const CHECK_EVERY_MS = 1000;
 /** A connection without any reply over so many checks is replaced. */
 const SILENT_CHECKS_MAX = 4;
 
-/** Queues no command while it is disconnected. */
+/**
+ * Queues no command while it is disconnected. The class without its named commands: `createClient` builds those again for
+ * every new address, which costs 30 ms.
+ */
 export function buildClient(
   { url, ca }: Pick<RedisSettings, "url" | "ca">,
   reconnects: false | ((retries: number) => number),
 ) {
-  return createClient({
+  return new BareClient({
     url,
     disableOfflineQueue: true,
     commandsQueueMaxLength: QUEUE_MAX,
