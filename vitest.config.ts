@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
 import { FailedTests } from "./tests/support/failed-tests.ts";
+import { useMemoryForTemporaryFolders } from "./tests/support/memory-folder.ts";
 
 /** Files that run long for their size, by which the others are sorted: at the end, the other workers would wait for them. */
 const FIRST = [
@@ -19,6 +20,8 @@ const FIRST = [
   "/src/io/store/sql/",
   "/src/io/state/redis/",
 ];
+
+useMemoryForTemporaryFolders();
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
