@@ -184,7 +184,16 @@ describe("response headers in the OpenAPI document", () => {
   const svc = (names: readonly string[]) => names.map((name) => `X-Svc-${name}`).sort();
 
   test.each(["/chat/completions", "/messages", "/responses"])("HDR-02 GEN-02 every header of %s", (at) => {
-    const chat = ["Route-Reason", "Router", "Served-By", "Node-Id", "Upstream-Surface", "Overhead-Ms", "Data-Classes"];
+    const chat = [
+      "Route-Reason",
+      "Router",
+      "Served-By",
+      "Node-Id",
+      "Upstream-Surface",
+      "Overhead-Ms",
+      "Data-Classes",
+      "Data-Action",
+    ];
     const reasoning = ["Reasoning-Effort", "Reasoning-Chosen-By"];
     expect(own(at).sort()).toEqual(svc([...SERVED, ...chat, ...reasoning]));
     expect(responseHeaders(at)).toContain("Idempotent-Replayed");

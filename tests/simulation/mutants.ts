@@ -191,7 +191,7 @@ const KEYS: readonly Mutant[] = [
     name: "revoked-key-continues",
     breaks: "KEY-04",
     patches: [
-      { file: RUN, find: "gateway.recheckKey(exchange);\n    const { dataClasses }", put: "const { dataClasses }" },
+      { file: RUN, find: "gateway.recheckKey(exchange);\n    let planned", put: "let planned" },
       { file: RUN, find: "hasSlot = true;\n      gateway.recheckKey(exchange);", put: "hasSlot = true;" },
       { file: ATTEMPT, find: "\n  recheckKey();", put: "" },
     ],

@@ -2,6 +2,7 @@ import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, DecisionRecord, RequestRecord, RequirementsRecord } from "../../domain/record/record.ts";
 import type { KeyUsage } from "../../domain/record/usage-sums.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
+import { writtenRules } from "../../domain/tenancy/data-class-rules.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { keyValidityOf } from "../../domain/tenancy/directory-reader.ts";
 import { type ApiKey, type KeyState, prefixOf } from "../../domain/tenancy/key.ts";
@@ -29,7 +30,7 @@ export function policyView(policy: Policy) {
     parameters: policy.parameters,
     ...(policy.dataClasses === undefined || Object.keys(policy.dataClasses).length === 0
       ? {}
-      : { data_classes: policy.dataClasses }),
+      : { data_classes: writtenRules(policy.dataClasses) }),
   };
 }
 

@@ -34,6 +34,7 @@ import {
 import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
 import { errorReader, isJson, rejectCompressed } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import { type GuardedContent, guardContent, isGuarded, traceTreatments } from "./guard-content.ts";
 import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
 import { HOP_HEADER } from "./loop-detection.ts";
 import type { AdmittedRequest, PlannedRequest } from "./planned-request.ts";
@@ -94,7 +95,7 @@ export class AttemptStage {
   }
 
   #attempt(attempt: Attempt): MaybePromise<AttemptResult> {
-    const { gateway, trace, exchange, decoded, plan, currentPolicy, changedRouter } = this.#request;
+    const { gateway, trace, exchange, decoded, plan, currentPolicy, changedRouter, inspected } = this.#request;
     let chosen: EndpointAdapter;
     try {
       chosen = decoded.request.adapterFor(attempt, plan, replyHeadFor(exchange, trace, decoded.request, attempt));
@@ -107,7 +108,8 @@ export class AttemptStage {
     trace.omitted = adapter.omitted ?? NOTHING_OMITTED;
     const recheckKey = () => gateway.recheckKey(exchange);
     const { relay } = this;
-    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey });
+    const current = { currentPolicy, changedRouter, inspected, recheckKey };
+    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, ...current });
   }
 
   /** The commit point of a stream: after it the request cannot move to another endpoint. */
@@ -130,7 +132,7 @@ export function replyHeadFor(
   return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
 }
 
-type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "inspected"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly attempt: Attempt;
@@ -139,6 +141,8 @@ type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
   readonly plan: Pick<Plan, "recheckPolicy" | "recheckRouter">;
   /** Throws when the key was revoked or narrowed. */
   readonly recheckKey: () => void;
+  /** What rules of data classes made of the body. */
+  readonly guard?: GuardedContent;
 };
 
 /** Sends the request to one endpoint. */
@@ -175,7 +179,15 @@ function send(run: AttemptRun, body: UpstreamBody): MaybePromise<AttemptOutcome>
 }
 
 function sendBody(run: AttemptRun, body: UpstreamBody, handle: CancelHandle): MaybePromise<AttemptOutcome> {
+  const { inspected, guard, attempt } = run;
+  if (inspected.inspection !== undefined && guard === undefined)
+    return sendGuarded(run, body, handle, attempt.endpoint);
   return chain(headersFor(run, body), (headers) => dispatch(run, body, headers, handle));
+}
+
+async function sendGuarded(run: AttemptRun, body: UpstreamBody, handle: CancelHandle, endpoint: Endpoint) {
+  const guard = await guardContent(run, body, endpoint);
+  return sendBody({ ...run, guard }, guard.body, handle);
 }
 
 function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {
@@ -238,11 +250,12 @@ function appendHop(hops: readonly string[], mark: string): string {
 }
 
 function dispatch(
-  { gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey }: AttemptRun,
+  run: AttemptRun,
   body: UpstreamBody,
   headers: Record<string, string> | MissingCredential,
   handle: CancelHandle,
 ): MaybePromise<AttemptOutcome> {
+  const { gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey, guard } = run;
   const { endpoint } = attempt;
   const unsent = (why: string, kind?: "connect") => unsentOutcome(relay, endpoint, why, kind);
   if (headers === "unreached") return unsent("the provider's identity service returned no token", "connect");
@@ -261,12 +274,15 @@ function dispatch(
   const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.reason, refused.fault), upstreamStatus: null };
+  const { dataClasses } = policy;
+  if (dataClasses !== undefined && !isGuarded(run, dataClasses, row)) return sendGuarded(run, body, handle, row);
   const own = exclusiveKeyBarring(gateway, trace, attempt);
   if (own !== undefined) return { is: "failed", verdict: classifyOwnOnly(own.provider), upstreamStatus: null };
   // Captured for redaction: the credential may be replaced while the request is in flight.
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   // Set last: an attempt that was not sent did not process the input anywhere.
   trace.servingAttempt = attempt;
+  if (guard !== undefined) traceTreatments(trace, guard);
   return new Promise((settle) => {
     const resolve = (outcome: AttemptOutcome) => {
       if (outcome.is !== "failed" && outcome.is !== "broken") return settle(outcome);

@@ -53,19 +53,22 @@ export async function countTokens(
     const { workspace, key } = trace.principal;
     // Zero input tokens and no extras: an overlong or unpriced request can still be counted.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
-    const { dataClasses } = gateway.policyOf(workspace.id, key.id) ?? workspace.policy;
-    const inspection = dataClasses && (await inspectContent(decoded.request));
-    if (inspection !== undefined) traceInspection(trace, inspection);
     const { request: messages } = decoded;
     const request: PlanningRequest = {
       surface: "messages",
       workspace,
       keyId: key.id,
       outline: chatOutline(unpriced, 0),
-      content: () => messages.content(),
-      inspection,
+      inspected: { content: () => messages.content() },
     };
-    const { plan, model, ...current } = planOutline(gateway, request);
+    let planned = planOutline(gateway, request);
+    if (planned.isUninspected) {
+      await inspectContent(planned.inspected);
+      traceInspection(trace, planned.inspected.inspection);
+      gateway.recheckKey(exchange);
+      planned = planOutline(gateway, request);
+    }
+    const { plan, model, ...current } = planned;
     trace.modelRequested = model;
     trace.plan = plan;
     if (plan.is === "refused") throw plan.fault;
@@ -117,7 +120,7 @@ type CountOutcome =
   | { readonly is: "unsupported" }
   | { readonly is: "disconnected" };
 
-type CountRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+type CountRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "inspected"> & {
   readonly recheckKey: () => void;
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
@@ -128,7 +131,7 @@ type CountRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
 
 /** Tries the planned endpoints with a count API, if the first planned endpoint has one. */
 async function countAtProvider(request: CountRequest): Promise<CountOutcome> {
-  const { gateway, trace, sink, inbound, plan, currentPolicy, changedRouter, recheckKey } = request;
+  const { gateway, trace, sink, inbound, plan, currentPolicy, changedRouter, inspected, recheckKey } = request;
   const countAdapterFor = ({ endpoint, model }: Attempt) =>
     countTokensAdapter(inbound, {
       endpoint,
@@ -142,7 +145,8 @@ async function countAtProvider(request: CountRequest): Promise<CountOutcome> {
   const attemptCount = (attempt: Attempt): MaybePromise<AttemptResult> => {
     adapter = countAdapterFor(attempt);
     if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not support token counting`);
-    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey });
+    const current = { currentPolicy, changedRouter, inspected, recheckKey };
+    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, ...current });
   };
   const { clock, limits, deadlines, retryBudget } = gateway;
   const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;

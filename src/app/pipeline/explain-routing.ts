@@ -7,6 +7,7 @@ import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../.
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import { type ChatInferenceRequest, chooseReasoning } from "./chat-request.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
+import { inspectContent } from "./inspect-content.ts";
 import { isTooLong, planOutline } from "./plan.ts";
 import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import { toHeaderText } from "./relay.ts";
@@ -27,14 +28,14 @@ export type RoutingExplanation = {
 };
 
 /** Uses the same planner as real requests. */
-export function explainRouting(
+export async function explainRouting(
   planning: PlanningDeps,
   from: Omit<PlanningRequest, "outline">,
   inference: ChatInferenceRequest,
   keyPolicy: Partial<Policy> | null,
-): RoutingExplanation {
+): Promise<RoutingExplanation> {
   const { inbound, outline } = inference;
-  const request: PlanningRequest = { ...from, outline, content: () => inference.content() };
+  const request: PlanningRequest = { ...from, outline, inspected: { content: () => inference.content() } };
   const { workspace } = request;
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: workspace.policy },
@@ -55,6 +56,10 @@ export function explainRouting(
     const route = resolveTarget(outline.model, workspace.slug, findRouter, planning.catalogue.snapshot);
     router = route.is === "router" ? route.router : undefined;
     planned = planOutline(planning, request);
+    if (planned.isUninspected) {
+      await inspectContent(planned.inspected);
+      planned = planOutline(planning, request);
+    }
   } catch (error) {
     if (error instanceof Fault)
       return { ...unplanned, refusal: error, policy: ownPolicy, rules: policyRuleSources(ownPolicy, layers) };

@@ -1,55 +1,61 @@
 import { fault } from "../../contract/faults.ts";
-import { Scan } from "../../domain/data-classes/scan.ts";
-import { type DataClassRules, judgeDataClasses } from "../../domain/tenancy/data-class-rules.ts";
+import { embeddedText } from "../../domain/data-classes/embedded-text.ts";
+import type { Kind } from "../../domain/data-classes/kinds.ts";
+import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
+import { findInText, Reading } from "../../domain/data-classes/reading.ts";
+import { replaceInJson, replaceInText, SHORTEST_TEXT, type Treat } from "../../domain/data-classes/replace.ts";
+import {
+  DATA_CLASSES,
+  type DataClassRules,
+  judgeDataClasses,
+  type Treatment,
+  treatmentsAt,
+  unknownClass,
+} from "../../domain/tenancy/data-class-rules.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
+import type { UpstreamBody } from "../../io/upstream/transport.ts";
+import { atOnce, inTurns } from "../../kit/in-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { InferenceRequest } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 
 /** What rules of data classes judge of a request. */
 export type InspectedRequest = {
   /** Absent where the content is gone: a replay. */
   readonly content?: () => unknown;
-  /** The same, inspected already or on first use. */
+  /** The same, once it was inspected. */
   inspection?: ContentInspection | undefined;
 };
 
 /** Where data of a class was found first; never the data. */
 type Place = { readonly detector: string; readonly path: string; readonly offset: number };
 
-const CLASSES: ReadonlySet<string> = new Set(["personal", "special", "secret", "business"]);
-/** About two milliseconds of work, after which other requests get their turn. */
-const TURN_CHARS = 65_536;
-/** What a value costs besides its characters, measured in characters: every one, and every one that is scanned. */
+/** What a value costs besides its characters, measured in characters. */
 const VALUE_CHARS = 16;
-const SCAN_CHARS = 112;
-/** No detector finds anything in less. */
-const SHORTEST_TEXT = 5;
 /** Shorter numbers identify no person. */
 const SMALLEST_NUMBER = 10_000_000;
-/** How often JSON in a string in JSON is read. */
-const NESTED_JSON_MAX = 4;
+const CLASSES: ReadonlySet<string> = new Set(DATA_CLASSES);
 
 /** Finds the data classes in the content of one request, on first use and once. */
 export class ContentInspection {
   readonly #counts: Record<string, number> = {};
   readonly #places = new Map<string, Place>();
-  readonly #work: Generator<undefined, void>;
-  /** Work of this turn. */
-  #chars = 0;
+  /** Every text that was found, as long as the request runs. */
+  readonly #found = new Map<string, Kind>();
+  readonly #work: Generator<number, void>;
+  #known: KnownTexts | undefined;
 
   constructor(content: unknown) {
     this.#work = this.#inspect(content);
   }
 
   /** Inspects in turns, so that a long request keeps no other one waiting. */
-  async finish(): Promise<void> {
-    while (this.#work.next().done !== true) await new Promise((resolve) => setImmediate(resolve));
+  finish(): Promise<void> {
+    return inTurns(this.#work);
   }
 
   /** Findings by class; inspects what is left at once. */
   get counts(): Readonly<Record<string, number>> {
-    while (this.#work.next().done !== true);
+    atOnce(this.#work);
     return this.#counts;
   }
 
@@ -62,15 +68,39 @@ export class ContentInspection {
         message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule data_classes.${blocked} blocks.`,
         param: place.path,
       });
+    const unknown = unknownClass(rules);
+    if (unknown !== undefined)
+      throw fault("data_class_not_permitted", {
+        message: `The rule data_classes.${unknown} names a class that this version of the gateway cannot look for, so no request passes. Update every instance, or remove the rule.`,
+      });
     return floor === null ? policy : tightenPolicy(policy, { floor });
   }
 
+  /** What has to be replaced before an endpoint of this level receives the request; empty: nothing. */
+  treatmentsAt(rules: DataClassRules, level: string): ReadonlyMap<string, Treatment> {
+    return treatmentsAt(rules, Object.keys(this.counts), level);
+  }
+
+  /** In turns; the body is JSON, or a form that replaces its own fields. */
+  async replaceIn(body: UpstreamBody, treatments: ReadonlyMap<string, Treatment>): Promise<UpstreamBody> {
+    this.#known ??= new KnownTexts(this.#found);
+    const treat: Treat = {
+      classes: CLASSES,
+      known: this.#known,
+      treats: (kind) => treatments.has(kind.class),
+      replacement: ({ label }) => `[${label}]`,
+    };
+    if (typeof body === "string") return inTurns(replaceInJson(body, treat));
+    if (body.rewritten !== undefined) return body.rewritten((text) => atOnce(replaceInText(text, treat)));
+    throw new Error("a body without text cannot be treated");
+  }
+
   /** Every string, name of a member and long number. Parsing bounds the depth. */
-  *#inspect(content: unknown): Generator<undefined, void> {
+  *#inspect(content: unknown): Generator<number, void> {
     const above: Container[] = [];
     let value = content;
     for (;;) {
-      if (this.#spend(VALUE_CHARS)) yield;
+      yield VALUE_CHARS;
       const text = textOf(value);
       if (text !== undefined && text.length >= SHORTEST_TEXT) yield* this.#inspectText(text, () => pathOf(above));
       else if (typeof value === "object" && value !== null) above.push(new Container(value));
@@ -83,99 +113,70 @@ export class ContentInspection {
       value = container.next();
       const { name } = container;
       if (name === undefined) continue;
-      if (this.#spend(VALUE_CHARS)) yield;
+      yield VALUE_CHARS;
       if (name.length >= SHORTEST_TEXT) yield* this.#inspectText(name, () => pathOf(above.slice(0, -1)));
     }
   }
 
-  /** A text of JSON is read as it stands and with its escapes decoded: each may hide what the other shows. */
-  *#inspectText(text: string, path: () => string): Generator<undefined, void> {
-    const most = new Map<string, number>();
-    yield* this.#scan(text, most, path);
-    if (text.includes("\\") && JSON_START.test(text)) {
-      let read = text;
-      for (let nested = 0; nested < NESTED_JSON_MAX; nested++) {
-        const decoded = yield* this.#decode(read);
-        if (decoded === read) break;
-        yield* this.#scan(decoded, most, () => `${path()}.*`);
-        read = decoded;
-      }
+  /** Of several readings of a text the one with the most findings of a class counts. */
+  *#inspectText(text: string, path: () => string): Generator<number, void> {
+    const embedded = embeddedText(text);
+    if (embedded !== undefined) return yield* this.#inspectText(embedded.text, () => `${path()}.*`);
+    const perReading = new Map<Reading, Record<string, number>>();
+    for (const { kind, start, end, reading } of yield* findInText(new Reading(text), CLASSES)) {
+      const name = kind.class;
+      const counts = perReading.get(reading) ?? {};
+      perReading.set(reading, { ...counts, [name]: (counts[name] ?? 0) + 1 });
+      this.#found.set(reading.text.slice(start, end), kind);
+      if (!this.#places.has(name))
+        this.#places.set(name, {
+          detector: kind.id,
+          path: reading.depth === 0 ? path() : `${path()}.*`,
+          offset: start,
+        });
     }
-    for (const [name, count] of most) this.#counts[name] = (this.#counts[name] ?? 0) + count;
-  }
-
-  /** Raises `most`, the findings by class, to those of this reading. */
-  *#scan(text: string, most: Map<string, number>, path: () => string): Generator<undefined, void> {
-    if (this.#spend(SCAN_CHARS)) yield;
-    const scan = new Scan(text, { classes: CLASSES });
-    for (let more = true; more; ) {
-      more = scan.next();
-      if (this.#spend(more ? Scan.sliceChars : Math.min(text.length, Scan.sliceChars))) yield;
-    }
-    const found = new Map<string, number>();
-    for (const { kind, start } of scan.findings()) {
-      found.set(kind.class, (found.get(kind.class) ?? 0) + 1);
-      if (!this.#places.has(kind.class))
-        this.#places.set(kind.class, { detector: kind.id, path: path(), offset: start });
-    }
-    for (const [name, count] of found) most.set(name, Math.max(count, most.get(name) ?? 0));
-  }
-
-  /**
-   * Decodes the escapes of JSON. Parsing would lose what detectors need: the name beside a value, digits of long numbers,
-   * members of the same name, and all of a text that was cut off.
-   */
-  *#decode(text: string): Generator<undefined, string> {
-    if (!text.includes("\\")) return text;
-    let decoded = "";
-    for (let at = 0; at < text.length; ) {
-      const end = Math.min(text.length, at + Scan.sliceChars);
-      let cut = 0;
-      decoded += text.slice(at, end).replace(ESCAPE, (code) => {
-        if (end < text.length && code.length < (code[1] === "u" ? 6 : 2)) {
-          cut = code.length;
-          return "";
-        }
-        return decodeEscape(code);
-      });
-      at = end - cut;
-      if (this.#spend(Scan.sliceChars)) yield;
-    }
-    return decoded;
-  }
-
-  /** True when this turn is over. */
-  #spend(chars: number): boolean {
-    this.#chars += chars;
-    if (this.#chars < TURN_CHARS) return false;
-    this.#chars = 0;
-    return true;
+    const most: Record<string, number> = {};
+    for (const counts of perReading.values())
+      for (const [name, count] of Object.entries(counts)) most[name] = Math.max(count, most[name] ?? 0);
+    for (const [name, count] of Object.entries(most)) this.#counts[name] = (this.#counts[name] ?? 0) + count;
   }
 }
 
-/** The policy of a request with what rules of data classes demand for its content; one inspection serves every later check. */
-export function judgeContent(policy: Policy, rules: DataClassRules, request: InspectedRequest): Policy {
-  if (request.content !== undefined) request.inspection ??= new ContentInspection(request.content());
-  return request.inspection?.apply(policy, rules) ?? policy;
+/** The policy of a request with what rules of data classes demand for its content, once that is inspected. */
+export function judgeContent(policy: Policy, { inspection }: InspectedRequest): Policy {
+  const { dataClasses } = policy;
+  return dataClasses === undefined || inspection === undefined ? policy : inspection.apply(policy, dataClasses);
 }
 
-/** What a request with rules in force contains, before it is planned. */
-export async function inspectContent(request: Pick<InferenceRequest, "content">): Promise<ContentInspection> {
-  const inspection = new ContentInspection(request.content());
+/** Inspects, in turns, what a request contains for the rules in force. */
+export async function inspectContent(request: InspectedRequest): Promise<void> {
+  if (request.content === undefined) return;
+  const inspection = request.inspection ?? new ContentInspection(request.content());
   await inspection.finish();
-  return inspection;
+  request.inspection = inspection;
+}
+
+/** True when the content is there and nothing is known of it yet. */
+export function isInspectionDue({ content, inspection }: InspectedRequest): boolean {
+  return content !== undefined && inspection === undefined;
 }
 
 /** Notes classes and counts for the log and the response's header. */
-export function traceInspection(trace: RequestTrace, { counts }: ContentInspection): void {
+export function traceInspection(trace: RequestTrace, inspection: ContentInspection | undefined): void {
+  if (inspection === undefined) return;
+  const { counts } = inspection;
   trace.dataClasses = counts;
   if (Object.keys(counts).length > 0) trace.detail = { ...trace.detail, data_classes: counts };
 }
 
-/** `personal=3,secret=1`; `none` when nothing was found. */
-export function dataClassesText(counts: Readonly<Record<string, number>>): string {
-  const found = Object.entries(counts).map(([name, count]) => `${name}=${count}`);
-  return found.length === 0 ? "none" : found.toSorted().join(",");
+/** Classes as `personal=3,secret=1`; `none` when nothing was found. */
+export function addDataClassHeaders(
+  headers: Record<string, string>,
+  { dataClasses = {}, dataAction }: RequestTrace,
+): void {
+  const found = Object.entries(dataClasses).map(([name, count]) => `${name}=${count}`);
+  headers["x-svc-data-classes"] = found.length === 0 ? "none" : found.toSorted().join(",");
+  if (dataAction !== undefined) headers["x-svc-data-action"] = dataAction;
 }
 
 const PLAIN_NAME = /^[A-Za-z_]{1,32}$/;
@@ -228,23 +229,4 @@ function pathOf(above: readonly Container[]): string {
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   return typeof value === "number" && Math.abs(value) >= SMALLEST_NUMBER ? String(value) : undefined;
-}
-
-const JSON_START = /^\s*[[{"]/;
-/** The last one may be cut off. */
-const ESCAPE = /\\(?:u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}$|[^u]|$)/g;
-const ESCAPED: Readonly<Record<string, string>> = {
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  '"': '"',
-  "\\": "\\",
-  "/": "/",
-};
-
-function decodeEscape(code: string): string {
-  if (code.length === 6) return String.fromCharCode(Number.parseInt(code.slice(2), 16));
-  return ESCAPED[code.charAt(1)] ?? code;
 }

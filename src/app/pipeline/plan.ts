@@ -14,7 +14,7 @@ import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference-request.ts";
-import { type ContentInspection, judgeContent, traceInspection } from "./inspect-content.ts";
+import { type InspectedRequest, isInspectionDue, judgeContent, traceInspection } from "./inspect-content.ts";
 import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
@@ -25,7 +25,7 @@ export function planRequest(
   trace: RequestTrace,
   surface: Surface,
   request: InferenceRequest,
-  inspection?: ContentInspection,
+  inspected: InspectedRequest = { content: () => request.content() },
 ): PlannedRequest {
   const { outline } = request;
   trace.modelRequested = outline.model;
@@ -33,9 +33,8 @@ export function planRequest(
   trace.detail = request.detail;
   requireModelId(outline.model, surface);
   const { workspace, key } = trace.principal;
-  if (inspection !== undefined) traceInspection(trace, inspection);
-  const content = () => request.content();
-  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline, content, inspection });
+  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline, inspected });
+  if (inspected.inspection !== undefined) traceInspection(trace, inspected.inspection);
   trace.modelRequested = planned.model;
   trace.plan = planned.plan;
   // In the same tick as the plan: a later change of a rate or margin applies to the next request.
@@ -75,7 +74,8 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
   const target: RoutingTarget = snapshot.models.has(outline.model)
     ? { is: "model", modelId: outline.model }
     : resolveTarget(outline.model, workspace.slug, findRouter, snapshot);
-  const judged = (own: Policy) => (own.dataClasses === undefined ? own : judgeContent(own, own.dataClasses, request));
+  const { inspected = NOT_INSPECTED } = request;
+  const judged = (own: Policy) => (own.dataClasses === undefined ? own : judgeContent(own, inspected));
   const currentPolicy = () => {
     const own = policyInForce(planning, request, target);
     return own && judged(own);
@@ -100,8 +100,13 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
     planningContext(planning, request, policy, nowMs),
   );
   const model = target.is === "model" ? target.modelId : target.name;
-  return { plan, model, currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
+  const isUninspected = policy.dataClasses !== undefined && isInspectionDue(inspected);
+  const recheck = { currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
+  return { plan, model, ...recheck, inspected, isUninspected };
 }
+
+/** A replay: the content is gone. */
+const NOT_INSPECTED: InspectedRequest = {};
 
 /** True when an exact token count might make the request fit. */
 export function isTooLong(plan: Plan | PlanRefusal): boolean {

@@ -39,7 +39,11 @@ type PlanningCaller = {
   readonly keyId: string | null;
 };
 
-export type PlanningRequest = PlanningCaller & InspectedRequest & { readonly outline: RequestOutline };
+export type PlanningRequest = PlanningCaller & {
+  readonly outline: RequestOutline;
+  readonly inspected?: InspectedRequest;
+};
+
 export type PlannedRequest = {
   readonly plan: Plan | PlanRefusal;
   /** The canonical id of the requested model, or the router. */
@@ -48,10 +52,14 @@ export type PlannedRequest = {
   readonly currentPolicy: () => Policy | undefined;
   /** The current router, if it changed since the plan was made. */
   readonly changedRouter: () => RouterSpec | undefined;
+  /** Shared by everything that judges the content. */
+  readonly inspected: InspectedRequest;
+  /** Rules of data classes are in force, and what the request contains is not known yet. */
+  readonly isUninspected: boolean;
 };
 
 /** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
-export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "inspected"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly exchange: Exchange;

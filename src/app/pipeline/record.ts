@@ -54,6 +54,8 @@ export class RequestTrace {
   detail: JsonObject | undefined;
   /** Findings by data class; undefined: not inspected. */
   dataClasses: Readonly<Record<string, number>> | undefined;
+  /** What was done to the findings before the latest endpoint received the request. */
+  dataAction: string | undefined;
   /** Paths of the fields that the serving endpoint's adapter did not carry, in the request or in the reply. */
   omitted = NOTHING_OMITTED;
   #terms: PricingTerms | undefined;

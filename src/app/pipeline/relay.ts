@@ -15,7 +15,7 @@ import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { type BufferedReading, type RelayEvents, undecodedOutcome, unusableOutcome } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
-import { dataClassesText } from "./inspect-content.ts";
+import { addDataClassHeaders } from "./inspect-content.ts";
 import { type LongResponse, openLongResponse } from "./long-response.ts";
 import type { RequestTrace } from "./record.ts";
 
@@ -253,7 +253,7 @@ export function addInferenceHeaders(
   if (adapter?.responseHeaders !== undefined) Object.assign(headers, adapter.responseHeaders);
   if (trace.omitted.length > 0) headers["x-svc-omitted"] = listOmitted(trace.omitted).join(",");
   if (CLOSED_HEADER_SURFACES.has(trace.surface)) return;
-  if (trace.dataClasses !== undefined) headers["x-svc-data-classes"] = dataClassesText(trace.dataClasses);
+  if (trace.dataClasses !== undefined) addDataClassHeaders(headers, trace);
   headers["x-svc-overhead-ms"] = String(trace.overheadMs);
   headers["x-svc-route-reason"] = routeReason(trace, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;

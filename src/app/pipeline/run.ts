@@ -77,16 +77,19 @@ export async function run(
     if (recorder !== undefined) decoded = withCapture(recorder, decoded, sink);
 
     gateway.recheckKey(exchange);
-    const { dataClasses } = gateway.policyOf(principal.workspace.id, principal.key.id) ?? principal.workspace.policy;
-    const inspection = dataClasses && (await inspectContent(decoded.request));
-    let planned = planRequest(gateway, trace, surface, decoded.request, inspection);
+    let planned = planRequest(gateway, trace, surface, decoded.request);
+    if (planned.isUninspected) {
+      await inspectContent(planned.inspected);
+      gateway.recheckKey(exchange);
+      planned = planRequest(gateway, trace, surface, decoded.request, planned.inspected);
+    }
     if (isTooLong(planned.plan) && decoded.request.withCountedInput !== undefined) {
       // The size is an estimate: an exact count decides.
       decoded = { ...decoded, request: await decoded.request.withCountedInput(gateway.tokenCounter) };
       gateway.recheckKey(exchange);
-      planned = planRequest(gateway, trace, surface, decoded.request, inspection);
+      planned = planRequest(gateway, trace, surface, decoded.request, planned.inspected);
     }
-    const { plan, currentPolicy, changedRouter } = planned;
+    const { plan, currentPolicy, changedRouter, inspected } = planned;
     if (plan.is === "refused") throw plan.fault;
     unadmitted = { request: decoded.request, plan };
 
@@ -112,6 +115,7 @@ export async function run(
       plan,
       currentPolicy,
       changedRouter,
+      inspected,
       deadlineMs,
     });
   } catch (error) {

@@ -60,6 +60,11 @@ const HEADERS = {
     "Findings in the request by data class, comma-separated; only where the policy has rules for data classes.",
     "personal=3,secret=1",
   ],
+  DataAction: [
+    "X-Svc-Data-Action",
+    "What was done to the findings before the serving endpoint received the request: `none` or `redacted`; only where the policy has rules for data classes.",
+    "redacted",
+  ],
   Overhead: [
     "X-Svc-Overhead-Ms",
     "Milliseconds spent in the gateway itself, excluding providers; for a stream, until its first byte.",
@@ -82,7 +87,7 @@ type HeaderName = keyof typeof HEADERS;
 
 const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
 const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountries"] as const;
-const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "DataClasses", "RouteReason", "Overhead"] as const;
+const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "DataClasses", "DataAction", "RouteReason", "Overhead"] as const;
 const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
 const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> = {

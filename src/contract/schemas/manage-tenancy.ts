@@ -33,13 +33,16 @@ const TestKeys = z.enum(["any", "simulated"]);
 const DataClassRule = z
   .strictObject({
     floor: LevelName.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
-    action: z.enum(["report", "block"]).optional().meta({
-      description: "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `block` refuses.",
+    action: z.enum(["report", "redact", "block"]).optional().meta({
+      description:
+        "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `redact` replaces what was found with a marker such as `[EMAIL]`; `block` refuses.",
     }),
-    below: LevelName.optional().meta({ description: "With `block`: endpoints below this level only; absent: all." }),
+    below: LevelName.optional().meta({
+      description: "With `redact` and `block`: for endpoints below this level only; absent: for all.",
+    }),
   })
-  .refine(({ action, below }) => below === undefined || action === "block", {
-    message: "is the level below which `block` holds: set `action` to `block`, or omit it",
+  .refine(({ action, below }) => below === undefined || (action !== undefined && action !== "report"), {
+    message: "is the level below which an action holds: set `action` to `redact` or `block`, or omit it",
     path: ["below"],
   });
 const DataClassRules = z.partialRecord(z.enum(["personal", "special", "secret", "business"]), DataClassRule).meta({

@@ -6,6 +6,9 @@ import {
   type DataClassRules,
   judgeDataClasses,
   tightenDataClasses,
+  treatmentsAt,
+  unknownClass,
+  writtenRules,
 } from "./data-class-rules.ts";
 import { LEVELS } from "./level.ts";
 
@@ -18,7 +21,9 @@ const rule: fc.Arbitrary<DataClassRule> = fc
     },
     { requiredKeys: [] },
   )
-  .map(({ below, ...rest }) => (rest.action === "block" && below !== undefined ? { ...rest, below } : rest));
+  .map(({ below, ...rest }) =>
+    rest.action !== undefined && rest.action !== "report" && below !== undefined ? { ...rest, below } : rest,
+  );
 const names = fc.constantFrom("personal", "secret", "special");
 const rules: fc.Arbitrary<DataClassRules> = fc.dictionary(names, rule);
 const contents = fc.uniqueArray(names);
@@ -38,6 +43,34 @@ test("CLASS-02 combined rules are exactly as strict as the stricter layer, in an
       expect(strictness(tightenDataClasses(other, one), classes)).toBe(expected);
     }),
   );
+});
+
+test("CLASS-02 combined rules treat data as the stricter layer does, for endpoints of every level", () => {
+  const treatment = (of: DataClassRules | undefined, name: string, level: string) =>
+    DATA_CLASS_ACTIONS.indexOf(treatmentsAt(of ?? {}, [name], level).get(name) ?? "report");
+  fc.assert(
+    fc.property(
+      rules,
+      rules,
+      rules,
+      names,
+      fc.constantFrom("UNCLASSIFIED", ...LEVELS),
+      (one, other, third, name, level) => {
+        const all = tightenDataClasses(tightenDataClasses(one, other), third);
+        const each = [one, other, third].map((layer) => treatment(layer, name, level));
+        expect(treatment(all, name, level)).toBe(Math.max(...each));
+      },
+    ),
+  );
+});
+
+test("CLASS-02 a rule that this version cannot read blocks, and is written back as it was", () => {
+  const stored = { action: "translate", from: 7 };
+  const unread: DataClassRules = { personal: { action: "block", unread: stored } };
+  expect(judgeDataClasses(unread, ["personal"]).blocked).toBe("personal");
+  expect(writtenRules(unread)).toEqual({ personal: stored });
+  expect(unknownClass({ "acme-projects": { action: "block" } })).toBe("acme-projects");
+  expect(unknownClass({ "acme-projects": { action: "report" }, personal: { action: "block" } })).toBeUndefined();
 });
 
 test("CLASS-02 adding the same rules again, or none, changes nothing", () => {

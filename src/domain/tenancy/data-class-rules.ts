@@ -1,8 +1,11 @@
-import type { Level } from "./level.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { LEVELS, type Level } from "./level.ts";
 
 /** Strictness order: a later one includes what an earlier one does. */
-export const DATA_CLASS_ACTIONS = ["report", "block"] as const;
+export const DATA_CLASS_ACTIONS = ["report", "redact", "block"] as const;
 export type DataClassAction = (typeof DATA_CLASS_ACTIONS)[number];
+/** What happens to data of a class before an endpoint receives the rest of the request. */
+export type Treatment = Exclude<DataClassAction, "report" | "block">;
 
 /** What holds for requests that contain data of a class. */
 export type DataClassRule = {
@@ -11,6 +14,10 @@ export type DataClassRule = {
   readonly action?: DataClassAction;
   /** The action holds for endpoints below this level only; absent: for all. */
   readonly below?: Level;
+  /** Combined policies: further rules for the class, which hold as well. */
+  readonly and?: readonly DataClassRule[];
+  /** The rule as it is stored, if another version wrote it and this one cannot read it: it blocks, and is kept as it is. */
+  readonly unread?: JsonObject;
 };
 
 /** By class. */
@@ -23,28 +30,62 @@ export type DataClassVerdict = {
   readonly blocked: string | undefined;
 };
 
+/** The classes that detectors can find. */
+export const DATA_CLASSES = ["personal", "special", "secret", "business"] as const;
+const KNOWN: ReadonlySet<string> = new Set(DATA_CLASSES);
+
 /** The level that endpoints need for a class, or `blocked`. */
 type Demand = Level | "blocked" | null;
 
-const ORDER: readonly Demand[] = [null, "L0", "L1", "L2", "L3", "L4", "blocked"];
+const ORDER: readonly Demand[] = [null, ...LEVELS, "blocked"];
 const rankOf = (demand: Demand) => ORDER.indexOf(demand);
 const stricter = (one: Demand, other: Demand): Demand => (rankOf(other) > rankOf(one) ? other : one);
 
-/** Blocked below a level is nothing but a floor; reporting demands nothing. */
-function demandOf({ floor, action, below }: DataClassRule): Demand {
-  return stricter(floor ?? null, action === "block" ? (below ?? "blocked") : null);
+const partsOf = (rule: DataClassRule): readonly DataClassRule[] => [rule, ...(rule.and ?? [])];
+
+/** Blocked below a level is nothing but a floor; what changes the text demands no level. */
+function demandOf(rule: DataClassRule): Demand {
+  return partsOf(rule).reduce<Demand>(
+    (most, { floor, action, below }) =>
+      stricter(stricter(most, floor ?? null), action === "block" ? (below ?? "blocked") : null),
+    null,
+  );
 }
 
-/** Both hold: for each class the stricter demand. Returns the same object if nothing is added. */
+/** An endpoint without a level is below every one. */
+const isBelow = (level: string, below: Level) => LEVELS.indexOf(level as Level) < LEVELS.indexOf(below);
+
+/** The strictest action of the rule for endpoints of a level. */
+function actionAt(rule: DataClassRule, level: string): DataClassAction {
+  let most = 0;
+  for (const { action, below } of partsOf(rule)) {
+    if (action === undefined || (below !== undefined && !isBelow(level, below))) continue;
+    most = Math.max(most, DATA_CLASS_ACTIONS.indexOf(action));
+  }
+  return DATA_CLASS_ACTIONS[most] ?? "block";
+}
+
+const LEVEL_STATES = ["UNCLASSIFIED", ...LEVELS];
+
+/** True when a rule is stricter than another one for endpoints of some level. */
+function adds(rule: DataClassRule, own: DataClassRule): boolean {
+  if (rankOf(demandOf(rule)) > rankOf(demandOf(own))) return true;
+  return LEVEL_STATES.some(
+    (level) => DATA_CLASS_ACTIONS.indexOf(actionAt(rule, level)) > DATA_CLASS_ACTIONS.indexOf(actionAt(own, level)),
+  );
+}
+
+/** Both hold: for each class, at each level, the stricter demand. Returns the same object if nothing is added. */
 export function tightenDataClasses(
   rules: DataClassRules | undefined,
   more: DataClassRules | undefined,
 ): DataClassRules | undefined {
   if (more === undefined || rules === more) return rules;
   if (rules === undefined) return more;
-  const added = Object.entries(more).filter(([name, rule]) => {
+  const added = Object.entries(more).flatMap(([name, rule]): [string, DataClassRule][] => {
     const own = rules[name];
-    return own === undefined || rankOf(demandOf(rule)) > rankOf(demandOf(own));
+    if (own === undefined) return [[name, rule]];
+    return adds(rule, own) ? [[name, { ...own, and: [...(own.and ?? []), ...partsOf(rule)] }]] : [];
   });
   return added.length === 0 ? rules : { ...rules, ...Object.fromEntries(added) };
 }
@@ -60,4 +101,30 @@ export function judgeDataClasses(rules: DataClassRules, classes: Iterable<string
     floor = stricter(floor, demand);
   }
   return { floor: floor === "blocked" ? null : floor, blocked: undefined };
+}
+
+/** A class with a rule that this version cannot look for: nothing tells that a request is free of it. */
+export function unknownClass(rules: DataClassRules): string | undefined {
+  return Object.entries(rules).find(([name, rule]) => !KNOWN.has(name) && adds(rule, {}))?.[0];
+}
+
+/** As their owner wrote them. */
+export function writtenRules(rules: DataClassRules): Readonly<Record<string, JsonObject>> {
+  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule.unread ?? rule]));
+}
+
+/** What has to happen to data of the classes before an endpoint of this level receives it. */
+export function treatmentsAt(
+  rules: DataClassRules,
+  classes: Iterable<string>,
+  level: string,
+): ReadonlyMap<string, Treatment> {
+  const treatments = new Map<string, Treatment>();
+  for (const name of classes) {
+    const rule = rules[name];
+    const action = rule === undefined ? "report" : actionAt(rule, level);
+    // Endpoints for which it is blocked are excluded; one that got here all the same learns nothing.
+    if (action !== "report") treatments.set(name, action === "block" ? "redact" : action);
+  }
+  return treatments;
 }

@@ -12,7 +12,12 @@ export type RequestFailure = {
 };
 
 /** A body that is too large for memory; every attempt opens it again. */
-export type StreamedBody = { readonly bytes: number; open(): Readable };
+export type StreamedBody = {
+  readonly bytes: number;
+  open(): Readable;
+  /** The same with its texts changed; absent: it has none. */
+  rewritten?(rewrite: (text: string) => string): StreamedBody;
+};
 
 export type HttpBody = string | StreamedBody;
 

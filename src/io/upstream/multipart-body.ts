@@ -16,12 +16,16 @@ export type MultipartBody = { readonly headers: Readonly<Record<string, string>>
 
 /** The boundary is random, so a caller's file cannot inject a part, such as another model than the one that is billed. */
 export function buildMultipartBody(fields: readonly FormField[], file: MultipartFile): MultipartBody {
-  const boundary = `form-${randomBytes(18).toString("hex")}`;
+  return formOf(`form-${randomBytes(18).toString("hex")}`, fields, file);
+}
+
+function formOf(boundary: string, fields: readonly FormField[], file: MultipartFile): MultipartBody {
+  const { contentType } = file;
   const prefix = Buffer.from(
     [
       ...fields.map(([name, value]) => `--${boundary}\r\n${disposition(name)}\r\n\r\n${value}\r\n`),
       `--${boundary}\r\n${disposition("file")}; filename="${escapeName(file.filename)}"\r\n`,
-      `Content-Type: ${file.contentType}\r\n\r\n`,
+      `Content-Type: ${contentType}\r\n\r\n`,
     ].join(""),
   );
   const suffix = Buffer.from(`\r\n--${boundary}--\r\n`);
@@ -33,7 +37,16 @@ export function buildMultipartBody(fields: readonly FormField[], file: Multipart
   }
   return {
     headers: { "content-type": `multipart/form-data; boundary=${boundary}` },
-    body: { bytes, open: () => Readable.from(chunks(), { objectMode: false }) },
+    body: {
+      bytes,
+      open: () => Readable.from(chunks(), { objectMode: false }),
+      rewritten: (rewrite) =>
+        formOf(
+          boundary,
+          fields.map(([name, value]) => [name, rewrite(value)]),
+          { filename: rewrite(file.filename), contentType, bytes: file.bytes, read: () => file.read() },
+        ).body,
+    },
   };
 }
 

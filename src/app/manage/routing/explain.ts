@@ -74,10 +74,10 @@ async function explainRequest(context: ManageContext, request: ExplainRequest) {
   let inference: ChatInferenceRequest = decoded.request;
   const explainPlan = () =>
     explainRouting(planning, { surface, workspace, keyId: key?.id ?? null }, inference, key?.policy ?? null);
-  let explained = explainPlan();
+  let explained = await explainPlan();
   if (explained.tooLong) {
     inference = await inference.withCountedInput(context.planning.tokenCounter);
-    explained = explainPlan();
+    explained = await explainPlan();
   }
   const refusal =
     explained.refusal === null ? null : (toCallerParameterNames?.(explained.refusal) ?? explained.refusal);

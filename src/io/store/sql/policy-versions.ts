@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
-import { partialPolicySchema } from "./stored-policy.ts";
+import { partialPolicySchema, storedText } from "./stored-policy.ts";
 
 /** The subject of the workspace's own policy; other subjects are key ids. */
 const WORKSPACE_SUBJECT = "";
@@ -11,7 +11,7 @@ export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "savePo
   return {
     async savePolicyVersion({ workspaceId, keyId, createdAtMs, policy }) {
       const subject = keyId ?? WORKSPACE_SUBJECT;
-      const text = policy === null ? null : JSON.stringify(policy);
+      const text = policy === null ? null : storedText(policy);
       await inTransaction(db, async (session) => {
         const last = await session
           .selectFrom("policy_versions")

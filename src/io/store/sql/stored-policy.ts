@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DATA_CLASS_ACTIONS } from "../../../domain/tenancy/data-class-rules.ts";
+import { DATA_CLASS_ACTIONS, type DataClassRule, writtenRules } from "../../../domain/tenancy/data-class-rules.ts";
 import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
 
 const rules = {
@@ -11,15 +11,30 @@ const rules = {
   allowedModels: z.array(z.string()).nullable(),
 };
 
-/** Absent in versions from before the rule existed, and where requests are not inspected. */
+const dataClassRule = z.strictObject({
+  floor: z.enum(LEVELS).exactOptional(),
+  action: z.enum(DATA_CLASS_ACTIONS).exactOptional(),
+  below: z.enum(LEVELS).exactOptional(),
+});
+
+/**
+ * Absent in versions from before the rule existed, and where requests are not inspected. A rule that another version of the
+ * gateway wrote and this one cannot read blocks instead of being ignored.
+ */
 const dataClasses = z.record(
   z.string(),
-  z.object({
-    floor: z.enum(LEVELS).exactOptional(),
-    action: z.enum(DATA_CLASS_ACTIONS).exactOptional(),
-    below: z.enum(LEVELS).exactOptional(),
+  z.looseObject({}).transform((stored): DataClassRule => {
+    const read = dataClassRule.safeParse(stored);
+    return read.success ? read.data : { action: "block", unread: stored };
   }),
 );
+
+/** As it is stored: rules that this version could not read are written as they were. */
+export function storedText(policy: Partial<Policy>): string {
+  const { dataClasses: rules } = policy;
+  if (rules === undefined) return JSON.stringify(policy);
+  return JSON.stringify({ ...policy, dataClasses: writtenRules(rules) });
+}
 
 const parameters = z.enum(["strict", "lenient"]).nullable();
 

@@ -11,7 +11,7 @@ import { inTransaction } from "./in-transaction.ts";
 import { policyVersions } from "./policy-versions.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
-import { fullPolicySchema, partialPolicySchema } from "./stored-policy.ts";
+import { fullPolicySchema, partialPolicySchema, storedText } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
@@ -184,7 +184,7 @@ function fromWorkspace(workspace: Workspace): Selectable<Database["workspaces"]>
     name: workspace.name,
     currency: workspace.currency,
     created_at_ms: workspace.createdAtMs,
-    policy: JSON.stringify(workspace.policy),
+    policy: storedText(workspace.policy),
     key_policy: JSON.stringify(workspace.keyPolicy),
   };
 }
@@ -230,7 +230,7 @@ function fromKey(key: ApiKey): Selectable<Database["api_keys"]> {
     version: key.version,
     created_at_ms: key.createdAtMs,
     rotated_from: key.rotatedFrom,
-    policy: key.policy === null ? null : JSON.stringify(key.policy),
+    policy: key.policy === null ? null : storedText(key.policy),
     purpose: key.purpose ?? null,
   };
 }

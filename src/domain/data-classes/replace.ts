@@ -1,0 +1,151 @@
+import { embeddedText } from "./embedded-text.ts";
+import type { Kind } from "./kinds.ts";
+import type { KnownText, KnownTexts } from "./known-texts.ts";
+import { findIn, JSON_START, Reading, readingsOf, wholeEscapes } from "./reading.ts";
+
+/** What to do with findings of a class; undefined: they stay. */
+export type Treat = {
+  readonly classes: ReadonlySet<string>;
+  /** What was found before the text was brought into this form. */
+  readonly known: KnownTexts;
+  treats(kind: Kind): boolean;
+  /** What stands for a finding. `isExact`: it is one finding, not several that overlap. */
+  replacement(kind: Kind, original: string, isExact: boolean): string;
+};
+
+/** No detector finds anything in less. */
+export const SHORTEST_TEXT = 5;
+/** Shorter numbers identify no person. */
+const NUMBER_DIGITS_MIN = 8;
+const NUMBER = /(?<![.\d])\d{8,}/g;
+
+type Place = {
+  readonly kind: Kind;
+  /** In the text that was read first. */
+  start: number;
+  end: number;
+  original: string;
+  depth: number;
+  isExact: boolean;
+};
+
+/**
+ * Replaces what is found in the strings, names of members and long numbers of a JSON text; every other byte stays as it is.
+ * Yields the work done in characters.
+ */
+export function* replaceInJson(json: string, treat: Treat): Generator<number, string> {
+  let out = "";
+  let copied = 0;
+  let at = 0;
+  while (at < json.length) {
+    const quote = json.indexOf('"', at);
+    const between = quote < 0 ? json.length : quote;
+    for (const { 0: digits, index } of between - at < NUMBER_DIGITS_MIN
+      ? []
+      : json.slice(at, between).matchAll(NUMBER)) {
+      const replaced = yield* replaceInText(digits, treat);
+      if (replaced === digits) continue;
+      const [start, end] = numberAround(json, at + index);
+      out += json.slice(copied, start) + (NUMERIC.test(replaced) ? replaced : JSON.stringify(replaced));
+      copied = end;
+    }
+    if (quote < 0) break;
+    const end = stringEnd(json, quote + 1);
+    yield 16;
+    if (end - quote > SHORTEST_TEXT) {
+      const raw = json.slice(quote + 1, end);
+      const replaced = yield* replaceInString(raw, treat);
+      if (replaced !== raw) {
+        out += json.slice(copied, quote + 1) + replaced;
+        copied = end;
+      }
+    }
+    at = end + 1;
+  }
+  return copied === 0 ? json : out + json.slice(copied);
+}
+
+/** The same in a plain text. */
+export function replaceInText(text: string, treat: Treat): Generator<number, string> {
+  return replaceIn(text, new Reading(text), treat);
+}
+
+/** In a string of JSON as it is written: what is put in has the escapes of its place. */
+function* replaceInString(raw: string, treat: Treat): Generator<number, string> {
+  const written = new Reading(raw);
+  const embedded = embeddedText(raw);
+  if (embedded !== undefined) {
+    const replaced = yield* replaceInEmbedded(embedded.text, treat);
+    return replaced === embedded.text ? raw : embedded.written(replaced);
+  }
+  return yield* replaceIn(raw, raw.includes("\\") ? yield* written.decode() : written, treat);
+}
+
+function replaceInEmbedded(text: string, treat: Treat): Generator<number, string> {
+  return JSON_START.test(text) ? replaceInJson(text, treat) : replaceInText(text, treat);
+}
+
+function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<number, string> {
+  const places: Place[] = [];
+  const readings = yield* readingsOf(reading);
+  const add = (within: Reading, { kind, start, end }: KnownText) => {
+    if (!treat.treats(kind)) return;
+    const { depth } = within;
+    const place = { start: within.sourceOf(start), end: within.sourceOf(end) };
+    const whole = wholeEscapes(readings.slice(readings.indexOf(within) + 1), place);
+    const original = within.text.slice(within.offsetFrom(whole.start), within.offsetFrom(whole.end));
+    if (original !== "") places.push({ kind, ...whole, original, depth, isExact: true });
+  };
+  for (const finding of yield* findIn(readings, treat.classes)) add(finding.reading, finding);
+  for (const within of readings) for (const known of yield* treat.known.in(within.text)) add(within, known);
+  if (places.length === 0) return text;
+  let out = "";
+  let copied = 0;
+  for (const { kind, start, end, original, depth, isExact } of joined(places)) {
+    out += text.slice(copied, start) + escaped(treat.replacement(kind, original, isExact), depth);
+    copied = end;
+  }
+  return out + text.slice(copied);
+}
+
+/** One place for all that overlap: the one around the others, or what they cover together. */
+function joined(places: readonly Place[]): Place[] {
+  const all: Place[] = [];
+  for (const place of places.toSorted((a, b) => a.start - b.start || b.end - a.end || b.depth - a.depth)) {
+    const last = all.at(-1);
+    if (last === undefined || last.end <= place.start) all.push({ ...place });
+    else if (place.end > last.end) {
+      last.end = place.end;
+      last.isExact = false;
+    }
+  }
+  return all;
+}
+
+function escaped(text: string, depth: number): string {
+  let out = text;
+  for (let times = 0; times < depth; times++) out = JSON.stringify(out).slice(1, -1);
+  return out;
+}
+
+/** Of the string that begins here, the quote behind it. */
+function stringEnd(json: string, from: number): number {
+  for (let at = json.indexOf('"', from); at >= 0; at = json.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++;
+    if (slashes % 2 === 0) return at;
+  }
+  return json.length;
+}
+
+const NUMERIC = /^[1-9]\d*$/;
+const NUMBER_PART = /[-+.\deE]/;
+
+/** The whole number that digits are part of: a text takes its place, which has no fraction and no sign. */
+function numberAround(json: string, at: number): [start: number, end: number] {
+  let start = at;
+  let end = at;
+  while (start > 0 && NUMBER_PART.test(json.charAt(start - 1))) start--;
+  while (end < json.length && NUMBER_PART.test(json.charAt(end))) end++;
+  return [start, end];
+}
