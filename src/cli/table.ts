@@ -392,7 +392,8 @@ const operationCommands: ApiCommand[] = [
     words: "doctor",
     says: "check the gateway's invariants; exit 1 when one is broken",
     args: [],
-    call: { method: "GET", path: "/manage/doctor", sends: "nothing" },
+    flags: [{ flags: "--full", field: "full", says: "read every row of the ledger, not only what changed" }],
+    call: { method: "GET", path: "/manage/doctor", sends: "query" },
     view: {
       is: "record_with_tables",
       tables: [

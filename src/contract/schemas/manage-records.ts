@@ -273,6 +273,13 @@ export const AuditView = z
   })
   .meta({ id: "AuditEntry" });
 
+export const DoctorQuery = z.strictObject({
+  full: z.enum(["true", "false"], { error: "must be true or false" }).optional().meta({
+    description:
+      "true: read every row of the ledger. By default days that an earlier check found to be in order are read again only when their roll-ups have changed.",
+  }),
+});
+
 export const DoctorView = z
   .object({
     ok: z.boolean().meta({

@@ -12,8 +12,8 @@ function room() {
     audits.push(one);
     return one.promise;
   };
-  const check = ledgerCheck({
-    store: { ledger: { audit } },
+  const checks = ledgerCheck({
+    store: { ledger: { audit, auditChanges: audit } },
     clock: { nowMs: () => nowMs++, monotonicMs: () => nowMs },
     timers: {
       after(_ms, then) {
@@ -25,7 +25,7 @@ function room() {
   const late = () => {
     for (const then of waits.splice(0)) then();
   };
-  return { check, audits, late };
+  return { check: checks("full"), changes: checks("changes"), audits, late };
 }
 
 const BEGUN = "2026-11-16T00:00:00.000Z";
@@ -34,7 +34,7 @@ test("BILL-01 a balanced ledger passes, a broken one fails, and every later chec
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.resolve([]);
-  expect(await first).toEqual({ ok: true, detail: "the ledger balances" });
+  expect(await first).toEqual({ ok: true, detail: "the ledger balances; every row was read" });
   const second = check.run();
   audits[1]?.resolve(Array.from({ length: 12 }, (_, at) => `broken ${at}`));
   expect(await second).toMatchObject({ ok: false, detail: expect.stringMatching(/^broken 0; .*; broken 9$/) });
@@ -54,7 +54,18 @@ test("BILL-01 SCALE-23 a slow audit is not reported as ok: it continues, runs on
   expect(audits).toHaveLength(1);
   const next = check.run();
   audits[1]?.resolve([]);
-  expect(await next).toEqual({ ok: true, detail: "the ledger balances" });
+  expect(await next).toEqual({ ok: true, detail: "the ledger balances; every row was read" });
+});
+
+test("SCALE-23 a check of the changes says what it did not read, and does not wait for one of all rows", async () => {
+  const { check, changes, audits } = room();
+  const full = check.run();
+  const quick = changes.run();
+  audits[1]?.resolve([]);
+  const detail = "the ledger balances; days unchanged since an earlier check were not read";
+  expect(await quick).toEqual({ ok: true, detail });
+  audits[0]?.resolve(["the wallet is wrong"]);
+  expect(await full).toEqual({ ok: false, detail: "the wallet is wrong" });
 });
 
 test("BILL-01 an audit that times out in the database claims nothing; a store outage fails", async () => {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
-import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
+import { AuditQuery, DoctorQuery } from "../../../contract/schemas/manage-records.ts";
 import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
 import { knownCountries } from "../../../domain/routing/policy.ts";
@@ -147,8 +147,9 @@ export function operationHandlers(context: ManageContext): Record<string, Handle
       }));
       return { status: 200, json: { data, next } };
     }),
-    manageDoctor: buffered(async () => {
-      const checks = await Promise.all([...context.checks, ...ownChecks(context, books)].map(runCheck));
+    manageDoctor: buffered(async (exchange) => {
+      const ledger = books(readQuery(exchange, DoctorQuery).full === "true" ? "full" : "changes");
+      const checks = await Promise.all([...context.checks, ...ownChecks(context, ledger)].map(runCheck));
       const warnings = checks.filter(({ status }) => status === "warning").length;
       return { status: 200, json: { ok: checks.every((check) => check.ok), warnings, checks } };
     }),

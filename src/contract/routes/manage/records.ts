@@ -101,6 +101,7 @@ export const RECORD_ROUTES = [
     summary: "Check the gateway's invariants",
     description:
       "`ok` is false only for a broken invariant, store, journal or setting. Advice is `ok: true` with a detail.",
+    query: records.DoctorQuery,
     answer: records.DoctorView,
     example: { answer: examples.doctor },
   }),

@@ -11,6 +11,7 @@ import {
   type WalletRow,
 } from "../../../domain/billing/ledger.ts";
 import { formatNanos } from "../../../kit/money.ts";
+import { auditChanges } from "./audited-days.ts";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
@@ -103,6 +104,7 @@ export function ledgerStore(
     balances: (...requested) => balancePage(source, ...requested),
 
     audit: () => patiently(auditLedger),
+    auditChanges: () => patiently((session) => auditChanges(session, db)),
   };
 }
 

@@ -203,6 +203,8 @@ export type Database = {
     provider: string;
     environment: string;
   };
+  /** Days that the audit found to be in order, with the sums of `requests_daily` at that time. */
+  audited_days: { workspace_id: string; day: string; requests: number; cost_nanos: bigint; other_sums: bigint };
   requests_hourly: UsageColumns & {
     workspace_id: string;
     hour_ms: number;

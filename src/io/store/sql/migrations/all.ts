@@ -40,6 +40,7 @@ import { nodeLevels } from "./0042-node-levels.ts";
 import { indexByKind, ledgerByKind } from "./0043-ledger-by-kind.ts";
 import { evidenceShapes } from "./0044-evidence-shapes.ts";
 import { candidateColumns } from "./0045-candidate-columns.ts";
+import { auditedDays } from "./0046-audited-days.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -95,4 +96,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 43, name: "ledger by kind", statements: ledgerByKind, concurrentIndexes: indexByKind },
   { number: 44, name: "evidence shapes", statements: evidenceShapes },
   { number: 45, name: "candidate columns", statements: candidateColumns },
+  { number: 46, name: "audited days", statements: auditedDays },
 ];

@@ -4,6 +4,7 @@ import { chownSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
+import { expectChangesAudited } from "../../../../../tests/support/audited-days.ts";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
 import { eventually } from "../../../../../tests/support/eventually.ts";
@@ -158,6 +159,13 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
       "request r1 cost 31, but the ledger has -30",
       "the wallet of ws_1 has 71, but its ledger entries sum to 40",
     ]);
+    await store.close();
+  });
+
+  test("SCALE-23 BILL-01 an audit of PostgreSQL's changes reads new and changed days, and every wallet", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(cluster.asApp(address));
+    await expectChangesAudited(store, async (statement) => void (await cluster.query(address, statement)));
     await store.close();
   });
 

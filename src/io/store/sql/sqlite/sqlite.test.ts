@@ -6,6 +6,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import { afterAll, describe, expect, test } from "vitest";
+import { expectChangesAudited } from "../../../../../tests/support/audited-days.ts";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { expectOneFactorEach } from "../../../../../tests/support/second-factors.ts";
@@ -154,6 +155,14 @@ describe("the file itself", () => {
       return problems;
     };
     for (const [statement, problems] of ROLLUPS_BROKEN) expect(await found(statement), statement).toEqual(problems);
+  });
+
+  test("SCALE-23 BILL-01 an audit of the changes reads new and changed days, and every wallet", async () => {
+    const folder = freshFolder();
+    await layTables(folder);
+    const store = await openSqlite(folder, systemClock);
+    await expectChangesAudited(store, async (statement) => onFile(folder, (db) => db.exec(statement)));
+    await store.close();
   });
 
   test("KEY-01 only the digest of a key is stored: there is no column for the key", async () => {
