@@ -2,6 +2,7 @@ import type { Accounts } from "../app/accounts/accounts.ts";
 import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
+import { StoreStatistics } from "../app/manage/records/store-statistics.ts";
 import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { IdempotencyLookup } from "../domain/admission/idempotency.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
@@ -25,6 +26,7 @@ type SweepTargets = {
   };
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
+  readonly statistics: Pick<StoreStatistics, "run" | "stop">;
   readonly money: Pick<MoneyJobs, "run" | "stop">;
   readonly accounts: Pick<Accounts, "sweep">;
   readonly fleet: Pick<Fleet, "isLeader">;
@@ -35,7 +37,7 @@ export function startSweeper(
   config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">,
   targets: SweepTargets,
 ): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention, money, accounts, fleet } = targets;
+  const { state, captures, responses, rotation, retention, statistics, money, accounts, fleet } = targets;
   void rotation.finish();
   const timer = setInterval(() => {
     // Redis may be unavailable; the next round retries.
@@ -47,13 +49,14 @@ export function startSweeper(
     void sweepResponses(responses);
     void responses.gateway.idempotency.sweep();
     void retention.run();
+    void statistics.run();
     void rotation.retry();
     void accounts.sweep();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
-      await Promise.all([retention.stop(), rotation.stop(), money.stop()]);
+      await Promise.all([retention.stop(), statistics.stop(), rotation.stop(), money.stop()]);
     },
   };
 }
@@ -64,6 +67,15 @@ export function createLogRetention(config: Config, store: Store, log: Logger): L
     clock: systemClock,
     timers: systemTimers,
     keepMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+}
+
+export function createStoreStatistics(store: Store, retention: LogRetention, log: Logger): StoreStatistics {
+  return new StoreStatistics({
+    store,
+    removedRows: () => retention.removedRows,
+    clock: systemClock,
     warn: (detail, message) => log.warn(detail, message),
   });
 }

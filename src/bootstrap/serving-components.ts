@@ -13,7 +13,7 @@ import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { createAccounts } from "./accounts.ts";
 import { startAlerts } from "./alerts.ts";
-import { createLogRetention, startSweeper } from "./background-tasks.ts";
+import { createLogRetention, createStoreStatistics, startSweeper } from "./background-tasks.ts";
 import { createCacheReloader } from "./cache-reloader.ts";
 import { runFirstStart } from "./first-start.ts";
 import {
@@ -317,7 +317,8 @@ function trafficComponents(input: GatewayInput) {
         const { store, rotation } = storage;
         const { fleet } = coordination;
         const retention = createLogRetention(config, store, log);
-        const targets = { state, captures, responses, rotation, retention, money, accounts, fleet };
+        const statistics = createStoreStatistics(store, retention, log);
+        const targets = { state, captures, responses, rotation, retention, statistics, money, accounts, fleet };
         const sweeper = startSweeper(config, targets);
         const { alerts, rateUpdater, prober, logExport } = others;
         const tasks = [sweeper, alerts, rateUpdater, prober.prober, logExport];

@@ -98,6 +98,16 @@ function encodePairs(sketches: readonly (readonly number[])[]): Buffer | null {
 
 /** The pairs of every sketch in the bytes. */
 function decodePairs(bytes: Uint8Array): number[][] {
+  const sketches: number[][] = [];
+  const count = visitPairs(bytes, (index, bucket, times) => {
+    sketches[index] ??= [];
+    sketches[index].push(bucket, times);
+  });
+  return Array.from({ length: count }, (_, index) => sketches[index] ?? []);
+}
+
+/** Returns the number of sketches. A report reads tens of thousands of them, so nothing is allocated on the way. */
+function visitPairs(bytes: Uint8Array, visit: (index: number, bucket: number, times: number) => void): number {
   if (bytes[0] !== FORMAT_VERSION) throw new Error(`sketches of version ${bytes[0]} are not supported`);
   let at = 1;
   const read = (): number => {
@@ -109,29 +119,23 @@ function decodePairs(bytes: Uint8Array): number[][] {
       if (byte < 128) return value;
     }
   };
-  const sketches: number[][] = [];
-  while (at < bytes.length) {
-    const pairs: number[] = [];
+  let index = 0;
+  for (; at < bytes.length; index += 1) {
     let bucket = 0;
     for (let left = read(); left > 0; left -= 1) {
       bucket += unzigzag(read());
-      pairs.push(bucket, unzigzag(read()));
+      visit(index, bucket, unzigzag(read()));
     }
-    sketches.push(pairs);
   }
-  return sketches;
+  return index;
 }
 
 /** Adds what `encodeSketches` wrote to the sketches; sketches that the bytes do not have stay as they are. */
 export function mergeEncoded(into: readonly QuantileSketch[], bytes: Uint8Array): void {
-  for (const [index, pairs] of decodePairs(bytes).entries()) {
+  visitPairs(bytes, (index, bucket, times) => {
     const sketch = into[index];
-    if (sketch === undefined) return;
-    for (let at = 0; at < pairs.length; at += 2) {
-      const bucket = pairs[at] ?? 0;
-      sketch.set(bucket, (sketch.get(bucket) ?? 0) + (pairs[at + 1] ?? 0));
-    }
-  }
+    sketch?.set(bucket, (sketch.get(bucket) ?? 0) + times);
+  });
 }
 
 export function emptySketches(count: number): readonly QuantileSketch[] {

@@ -329,6 +329,10 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["error"],
     "Check the memory of the machine; report it if it repeats.",
   ),
+  "store: statistics not refreshed, will be retried": warn(
+    ["err"],
+    "Check the store; queries may be slower until it succeeds.",
+  ),
   "telemetry: export failed, check OTEL_EXPORTER_OTLP_ENDPOINT": warn(
     ["receiver", "signal"],
     "Check the collector and its address; traces are dropped when the queue is full.",

@@ -61,6 +61,7 @@ export class SharedSql {
           }
           if (is === "answer_lost") throw away();
         }),
+      refreshStatistics: async () => undefined,
       close: async () => undefined,
     };
   }

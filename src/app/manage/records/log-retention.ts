@@ -22,9 +22,15 @@ export class LogRetention {
   readonly #deps: LogRetentionDeps;
   #running: Promise<void> | undefined;
   #stopped = false;
+  #removedRows = 0;
 
   constructor(deps: LogRetentionDeps) {
     this.#deps = deps;
+  }
+
+  /** Since the start of this process. */
+  get removedRows(): number {
+    return this.#removedRows;
   }
 
   /** Resolves when no expired request is left; one run at a time. */
@@ -53,6 +59,7 @@ export class LogRetention {
       while (!this.#stopped) {
         const startedMs = clock.monotonicMs();
         const removed = await log.sweep(clock.nowMs() - keepMs, BATCH_ROWS);
+        this.#removedRows += removed;
         if (removed < BATCH_ROWS) return;
         await this.#pause(Math.max(PAUSE_MIN_MS, clock.monotonicMs() - startedMs));
       }

@@ -42,8 +42,12 @@ export type LogPartitions = {
   dropBefore(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
-/** How each engine reads a list that is merged from several ranges of an index. */
+/** How each engine reads a list that is merged from several ranges of an index, and sketches of several rows. */
 export type PlanHints = {
+  /** An aggregate of the column `sketches`: encoded sketches, each with its length before it. */
+  readonly sketches: RawBuilder<Uint8Array | null>;
+  /** `lateral`: one select that runs for each range, because planning many takes longer than running them. */
+  readonly ranges: "union" | "lateral";
   /** Follows a table's name and fixes its index. */
   indexedBy(index: string): RawBuilder<unknown>;
   /** One of the selects of a `union all` that ends with this order and limit. */
@@ -67,6 +71,8 @@ export type Engine = {
   readonly logPartitions?: LogPartitions;
   /** For full scans: a separate connection with a long statement timeout. Absent on an engine with one connection. */
   withoutStatementTimeout?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
+  /** Brings the statistics of tables that grow with requests up to date, by which the engine chooses indexes. */
+  refreshStatistics(): Promise<void>;
   /** A row-lock clause such as `for share`. Absent on an engine that serializes transactions. */
   readonly lockRows?: RawBuilder<unknown>;
   /** Serializes numbering of the change feed until the transaction ends. Absent on an engine that serializes transactions. */

@@ -152,8 +152,24 @@ async function mergeShapes(
   count: number,
 ): Promise<PageCursor[]> {
   if (shapes.length === 0) return [];
+  if (source.hints.ranges === "lateral") return mergeLaterally(source, span, shapes, count);
   const arms = shapes.map((shape) => sql`select created_at_ms, id ${ofShape(source, span, sql`${shape}`)}`);
   const { rows } = await newestOf<PageRow>(source.hints, arms, count).execute(source.reads);
+  return rows.map(toCursor);
+}
+
+async function mergeLaterally(
+  source: LogSource,
+  span: QuerySpan,
+  shapes: readonly number[],
+  count: number,
+): Promise<PageCursor[]> {
+  const newestFirst = sql`order by created_at_ms desc, id desc limit ${count}`;
+  const { rows } = await sql<PageRow>`
+    select newest.created_at_ms, newest.id from (values ${sql.join(shapes.map((shape) => sql`(${sql.lit(shape)})`))}) as shapes (shape)
+    cross join lateral (
+      select created_at_ms, id ${ofShape(source, span, sql.ref("shapes.shape"))} ${newestFirst}
+    ) as newest ${newestFirst}`.execute(source.reads);
   return rows.map(toCursor);
 }
 

@@ -9,13 +9,16 @@ import {
   type UsageSketchRow,
   type UsageSums,
 } from "../../../domain/record/usage-sums.ts";
-import { emptySketches, mergeEncoded } from "../../../kit/quantile-sketch.ts";
+import { emptySketches } from "../../../kit/quantile-sketch.ts";
+import { HOUR_MS } from "../../../kit/time.ts";
+import type { PlanHints } from "./engine.ts";
 import { keyUsage } from "./key-usage.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
+import { mergeFrames } from "./sketch-frames.ts";
 import type { UsageColumns } from "./usage-columns.ts";
 
-export function rollupStore(reads: Kysely<Database>): RollupStore {
+export function rollupStore(reads: Kysely<Database>, hints: PlanHints): RollupStore {
   return {
     keyUsage: (workspaceId, keyIds, sinceDay) => keyUsage(reads, workspaceId, keyIds, sinceDay),
 
@@ -56,24 +59,9 @@ export function rollupStore(reads: Kysely<Database>): RollupStore {
       return rows.map(toDaily);
     },
 
-    async usage(workspaceId, { fromMs, toMs, stepMs, group, filter }, rowsMax) {
-      // Aggregated by shape first, so that shapes are joined once per step and not once per hour.
-      const steps = reads
-        .selectFrom("requests_hourly")
-        .where("workspace_id", "=", workspaceId)
-        .where("hour_ms", ">=", fromMs)
-        .where("hour_ms", "<", toMs)
-        .select(["shape", sql<number>`hour_ms - hour_ms % ${sql.lit(stepMs)}`.as("start_ms")])
+    async usage(workspaceId, query, rowsMax) {
+      const rows = await hourlyByStep(reads, workspaceId, query)
         .select(SUMS)
-        .groupBy([sql`1`, sql`2`])
-        .as("steps");
-      const rows = await reads
-        .selectFrom(steps)
-        .innerJoin("request_shapes", "request_shapes.id", "steps.shape")
-        .where(shapeCondition(workspaceId, filter))
-        .select(["steps.start_ms", groupName(group).as("name")])
-        .select(SUMS)
-        .groupBy([sql`1`, sql`2`])
         .orderBy(sql`1`)
         .orderBy(sql`2`)
         .limit(rowsMax)
@@ -81,49 +69,53 @@ export function rollupStore(reads: Kysely<Database>): RollupStore {
       return rows.map((row) => ({ startMs: row.start_ms, name: row.name, ...sumsOf(row) }));
     },
 
-    usageSketches: (workspaceId, query) => mergeUsageSketches(reads, workspaceId, query),
+    usageSketches: (workspaceId, query) => mergeUsageSketches(reads, hints, workspaceId, query),
   };
 }
 
-/** Rows per query: decoding a page keeps the event loop for a few milliseconds. */
-const SKETCH_ROWS_PER_PAGE = 2_000;
+/** Hourly roll-ups by time step and group value. */
+function hourlyByStep(db: Kysely<Database>, workspaceId: string, query: UsageQuery) {
+  const { fromMs, toMs, stepMs, group, filter } = query;
+  return db
+    .selectFrom("requests_hourly")
+    .innerJoin("request_shapes", (join) =>
+      join
+        .onRef("request_shapes.workspace_id", "=", "requests_hourly.workspace_id")
+        .onRef("request_shapes.id", "=", "requests_hourly.shape"),
+    )
+    .where("requests_hourly.workspace_id", "=", workspaceId)
+    .where("hour_ms", ">=", fromMs)
+    .where("hour_ms", "<", toMs)
+    .where(shapeCondition(workspaceId, filter))
+    .select([sql<number>`hour_ms - hour_ms % ${sql.lit(stepMs)}`.as("start_ms"), groupName(group).as("name")])
+    .groupBy([sql`1`, sql`2`]);
+}
 
+/** Hours per statement, so that its result stays small. */
+const SKETCH_HOURS = 10 * 24;
+
+/** The engine merges or joins the sketches of a step, because one row for each hour would keep the event loop. */
 async function mergeUsageSketches(
   db: Kysely<Database>,
+  hints: PlanHints,
   workspaceId: string,
-  { fromMs, toMs, stepMs, group, filter }: UsageQuery,
+  query: UsageQuery,
 ): Promise<UsageSketchRow[]> {
   const merged = new Map<string, UsageSketchRow>();
-  let after = { hourMs: fromMs, shape: -1 };
-  for (;;) {
-    const rows = await db
-      .selectFrom("requests_hourly")
-      .innerJoin("request_shapes", (join) =>
-        join
-          .onRef("request_shapes.workspace_id", "=", "requests_hourly.workspace_id")
-          .onRef("request_shapes.id", "=", "requests_hourly.shape"),
-      )
-      .where("requests_hourly.workspace_id", "=", workspaceId)
-      .where(({ eb, refTuple, tuple }) => eb(refTuple("hour_ms", "shape"), ">", tuple(after.hourMs, after.shape)))
-      .where("hour_ms", "<", toMs)
+  for (let fromMs = query.fromMs; fromMs < query.toMs; fromMs += SKETCH_HOURS * HOUR_MS) {
+    const toMs = Math.min(query.toMs, fromMs + SKETCH_HOURS * HOUR_MS);
+    const rows = await hourlyByStep(db, workspaceId, { ...query, fromMs, toMs })
       .where("sketches", "is not", null)
-      .where(shapeCondition(workspaceId, filter))
-      .select(["hour_ms", "shape", "sketches", groupName(group).as("name")])
-      .orderBy("hour_ms")
-      .orderBy("shape")
-      .limit(SKETCH_ROWS_PER_PAGE)
+      .select(hints.sketches.as("sketches"))
       .execute();
-    for (const { hour_ms, name, sketches } of rows) {
-      const startMs = hour_ms - (hour_ms % stepMs);
+    for (const { start_ms: startMs, name, sketches } of rows) {
       const key = `${startMs} ${name}`;
       const row = merged.get(key) ?? { startMs, name, sketches: emptySketches(REQUEST_SKETCHES.length) };
       merged.set(key, row);
-      if (sketches !== null) mergeEncoded(row.sketches, sketches);
+      if (sketches !== null) mergeFrames(row.sketches, sketches);
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < SKETCH_ROWS_PER_PAGE) return [...merged.values()];
-    after = { hourMs: last.hour_ms, shape: last.shape };
   }
+  return [...merged.values()];
 }
 
 function groupName(group: UsageGroup | null) {

@@ -134,6 +134,8 @@ export type Store = RecordSink & {
   /** Resolves when commits in flight have ended, including those of a killed process. */
   awaitPendingChanges(): Promise<void>;
   ping(): Promise<void>;
+  /** Brings the statistics by which the engine chooses indexes up to date. */
+  refreshStatistics(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -149,7 +151,7 @@ export function sqlStore(engine: Engine): Store {
     promotions: promotionStore(db),
     log: logStore({ db, reads, hints }, engine.logPartitions),
     logOutbox: logOutbox(db, engine.normalizeRecordText),
-    rollups: rollupStore(reads),
+    rollups: rollupStore(reads, hints),
     audit: { append: auditStore(db).append, list: auditStore(reads).list },
     changes: changeStore(db),
     evidence: evidenceStore(reads),
@@ -196,6 +198,7 @@ export function sqlStore(engine: Engine): Store {
     ping: async () => {
       await sql`select 1`.execute(db);
     },
+    refreshStatistics: () => engine.refreshStatistics(),
     close: () => engine.close(),
   };
 }

@@ -201,6 +201,7 @@ export async function migratePostgres(
       await acquireMigrationLock(session);
       const warn = (fields: object, text: string) => log?.warn(fields, text);
       const applied = await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, warn);
+      if (applied > 0) await analyzeTables(session);
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
       return applied;
     });
@@ -224,6 +225,13 @@ export async function acquireMigrationLock(session: Kysely<Database>): Promise<v
   const tryLock = sql<{ held: boolean }>`
     select pg_try_advisory_lock(${sql.lit(ADVISORY_LOCKS.ours)}, ${sql.lit(ADVISORY_LOCKS.migration)}) as held`;
   while ((await tryLock.execute(session)).rows[0]?.held !== true) await sleep(MIGRATION_LOCK_RETRY_MS);
+}
+
+/** The server does this for tables by itself, but not for the partitioned log as a whole. A role that does not own them is refused with a warning. */
+async function analyzeTables(session: Kysely<Database>): Promise<void> {
+  await sql`analyze request_records, request_shapes, requests_hourly, requests_daily, ledger_transactions`.execute(
+    session,
+  );
 }
 
 async function checkServer(db: Kysely<Database>, address: DatabaseAddress, setting: string): Promise<void> {
@@ -252,6 +260,8 @@ export function openDatabase(
 
 /** PostgreSQL may sort all rows of a `union all`, so each select is limited. It chooses indexes by statistics. */
 export const POSTGRES_HINTS: PlanHints = {
+  sketches: sql`string_agg(int4send(length(sketches)) || sketches, '')`,
+  ranges: "lateral",
   indexedBy: () => sql``,
   arm: (select, orderAndLimit) => sql`(${select} ${orderAndLimit})`,
 };
@@ -280,6 +290,22 @@ function postgresEngine(settings: PostgresSettings, lock: HeldLock | undefined):
     worker = undefined;
     log.error({ error }, "store: ingest worker exited, next batch starts a new one");
   };
+  const withoutStatementTimeout: NonNullable<Engine["withoutStatementTimeout"]> = async (work) => {
+    const longPool = openPool(address, 1, "long_running");
+    try {
+      const longRunning = new Kysely<Database>({
+        dialect: poolDialect(longPool, guards),
+        plugins: [bigintPlugin],
+      });
+      return await longRunning.connection().execute(async (session) => {
+        // Overrides a statement timeout that the address may set.
+        await sql`select set_config('statement_timeout', ${String(longStatementMs)}, false)`.execute(session);
+        return work(session);
+      });
+    } finally {
+      await awaitClose(longPool.end());
+    }
+  };
   return {
     db,
     ddl: postgresDdl,
@@ -293,22 +319,8 @@ function postgresEngine(settings: PostgresSettings, lock: HeldLock | undefined):
       worker ??= new StoreWorkerClient(script, { address, unresponsiveMs }, replace);
       await worker.call({ is: "ingest", batch });
     },
-    async withoutStatementTimeout(work) {
-      const longPool = openPool(address, 1, "long_running");
-      try {
-        const longRunning = new Kysely<Database>({
-          dialect: poolDialect(longPool, guards),
-          plugins: [bigintPlugin],
-        });
-        return await longRunning.connection().execute(async (session) => {
-          // Overrides a statement timeout that the address may set.
-          await sql`select set_config('statement_timeout', ${String(longStatementMs)}, false)`.execute(session);
-          return work(session);
-        });
-      } finally {
-        await awaitClose(longPool.end());
-      }
-    },
+    withoutStatementTimeout,
+    refreshStatistics: () => withoutStatementTimeout(analyzeTables),
     lockRows: sql`for share`,
     async lockChangeSequence(session) {
       await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCKS.ours)}, ${sql.lit(ADVISORY_LOCKS.change)})`.execute(

@@ -16,6 +16,7 @@ import type { StoreError } from "../store-error.ts";
 import { StoreWorkerClient, serializedIngest } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { type SqliteConnection, sqliteWorkerDialect } from "./dialect.ts";
+import { ADD_SKETCHES } from "./open-database-file.ts";
 import { SqliteReader } from "./reader.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
@@ -45,8 +46,9 @@ export async function openSqliteEngine(
     if (isMigrated) throw error;
   });
   try {
-    await migrate(engine, MIGRATIONS, clock);
+    const applied = await migrate(engine, MIGRATIONS, clock);
     isMigrated = true;
+    if (applied > 0) await engine.refreshStatistics();
   } catch (error) {
     await engine.close().catch(() => {});
     lock?.release();
@@ -68,6 +70,8 @@ export const SQLITE_WORKER = new URL("./sqlite-worker.ts", import.meta.url);
  * ordered selects row by row.
  */
 export const SQLITE_HINTS: PlanHints = {
+  sketches: sql`${sql.ref(ADD_SKETCHES)}(sketches)`,
+  ranges: "union",
   indexedBy: (index) => sql`indexed by ${sql.ref(index)}`,
   arm: (select) => select,
 };
@@ -80,11 +84,14 @@ function sqliteEngine(file: string, onExit: (error: StoreError) => void): Engine
   const connect = (to: SqliteConnection, turns: Mutex) =>
     new Kysely<Database>({ dialect: sqliteWorkerDialect(to, turns), plugins: [bigintPlugin] });
   const scans = connect(scanner, new Mutex());
+  const db = connect(client, mutex);
   return {
-    db: connect(client, mutex),
+    db,
     reads: connect(reader, new Mutex()),
     hints: SQLITE_HINTS,
     withoutStatementTimeout: (work) => scanner.during(() => work(scans)),
+    // Only tables whose size has changed much are read.
+    refreshStatistics: async () => void (await sql`pragma optimize = 0x10002`.execute(db)),
     ddl: sqliteDdl,
     encodeRecord: encodeCompact,
     normalizeRecordText: (text) => text,
