@@ -5,6 +5,9 @@ export type RecordBatch = {
   readonly bounds: Uint32Array;
 };
 
+/** A batch of this many records has others waiting behind it, or is part of a replay. */
+export const FULL_BATCH_RECORDS = 2000;
+
 /**
  * Stores finished requests idempotently: a record that is sent again changes nothing. The sink owns the bytes of a batch until
  * the promise settles.

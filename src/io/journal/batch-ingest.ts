@@ -2,6 +2,7 @@ import path from "node:path";
 import {
   decodeBatch,
   encodeBatch,
+  FULL_BATCH_RECORDS,
   type RecordBatch,
   RecordRejectedError,
   type RecordSink,
@@ -9,8 +10,6 @@ import {
 import type { Log } from "../../kit/log.ts";
 import { REJECTED_FILE } from "./dead-letters.ts";
 import type { Disk } from "./disk.ts";
-
-const TEXTS_MAX = 500;
 
 /** A record or journal entry that can never be stored. */
 export type DeadLetter = { readonly text: string; readonly why: string };
@@ -32,8 +31,8 @@ export class BatchIngest {
   /** Returns the dead letters: the caller appends them when everything else is in SQL. */
   async ingestTexts(records: readonly string[]): Promise<DeadLetter[]> {
     const rejected: DeadLetter[] = [];
-    for (let at = 0; at < records.length; at += TEXTS_MAX)
-      rejected.push(...(await this.#rejectedIn(encodeBatch(records.slice(at, at + TEXTS_MAX)))));
+    for (let at = 0; at < records.length; at += FULL_BATCH_RECORDS)
+      rejected.push(...(await this.#rejectedIn(encodeBatch(records.slice(at, at + FULL_BATCH_RECORDS)))));
     return rejected;
   }
 

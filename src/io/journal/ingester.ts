@@ -1,4 +1,4 @@
-import { type RecordBatch, RecordRejectedError } from "../../domain/record/record-batch.ts";
+import { FULL_BATCH_RECORDS, type RecordBatch, RecordRejectedError } from "../../domain/record/record-batch.ts";
 import { jitteredBackoffMs } from "../../kit/backoff.ts";
 import type { IngesterSettings } from "./ingester-settings.ts";
 
@@ -16,7 +16,13 @@ export class Ingester {
   #isStopped = false;
 
   constructor(settings: IngesterSettings) {
-    this.#settings = { batchMax: 2000, everyMs: 250, backoffFirstMs: 100, backoffMaxMs: 10_000, ...settings };
+    this.#settings = {
+      batchMax: FULL_BATCH_RECORDS,
+      everyMs: 250,
+      backoffFirstMs: 100,
+      backoffMaxMs: 10_000,
+      ...settings,
+    };
   }
 
   start(): void {

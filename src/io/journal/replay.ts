@@ -60,10 +60,19 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
       waiting.delete(segment);
     }
   };
-  for (const file of leftovers) {
-    const content = readSegment(disk.read(file));
+  const readNext = (index: number) => {
+    const file = leftovers[index];
+    return file === undefined ? undefined : { file, content: readSegment(disk.read(file)) };
+  };
+  let next = readNext(0);
+  for (let index = 1; next !== undefined; index += 1) {
+    const { file, content } = next;
     const retained = content.done.filter(({ isCharged, createdAtMs }) => isCharged || createdAtMs >= logRetainedFromMs);
-    const rejected = await ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));
+    const ingested = ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));
+    // The next segment is read while the store writes this one. A failure is reported after this segment is complete.
+    const following = Promise.resolve().then(() => readNext(index));
+    following.catch(() => undefined);
+    const rejected = await ingested;
     const segment: ReplayedSegment = {
       file,
       openIds: new Set(),
@@ -84,6 +93,7 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     if (content.end.is !== "whole")
       log.warn({ file, ...content.end }, "journal: segment truncated at its first invalid frame");
     await removeFinished();
+    next = await following;
   }
   // If the `done` entry was in a segment that is already deleted, SQL has the request and ignores this record.
   const began = [...open.values()].map(({ record }) => record);

@@ -3,7 +3,7 @@ import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts
 import { packColumns } from "../../../../domain/record/candidate-columns.ts";
 import type { IngestFields, RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
-import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
+import { FULL_BATCH_RECORDS, type RecordBatch } from "../../../../domain/record/record-batch.ts";
 import { IngestFieldsReader, parseIngestFields } from "../../../../domain/record/record-text.ts";
 import { ShapeIds } from "../../../../domain/record/request-shape.ts";
 import { DailyRollup, HourlyRollup, WalletDebits } from "../../../../domain/record/rollup.ts";
@@ -57,11 +57,13 @@ export function prepareIngest(db: DatabaseSync, isAwaited: () => boolean): (batc
   const ingestAll = ({ bytes, bounds }: RecordBatch, insert: typeof insertNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const totals = new BatchTotals();
+    // While records wait, pauses would only make more of them wait.
+    const yields = bounds.length < 2 * FULL_BATCH_RECORDS;
     let at = 0;
     db.exec("begin immediate");
     try {
       for (; at < bounds.length; at += 2) {
-        if (at > 0 && at % (2 * ROWS_PER_SLICE) === 0) yieldCore();
+        if (yields && at > 0 && at % (2 * ROWS_PER_SLICE) === 0) yieldCore();
         if (at > 0 && at % (2 * ROWS_PER_COMMIT_MIN) === 0 && isAwaited()) break;
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = reader.read(text);
