@@ -131,17 +131,21 @@ function fullEndpoint(short: string, { provider, model }: EndpointParts): string
   return short.startsWith("=") ? short.slice(1) : `${provider}${short}:${model}`;
 }
 
-/** Most reasons are the rank. */
+/** Most reasons are the rank. Its word is by its mark; earlier records have another word. */
+const RANK_MARK = "~";
+const RANK_WORDS: Readonly<Record<string, string>> = { [RANK_MARK]: "rank", "#": "choice" };
+
 function shortReason(reason: string, index: number): string {
-  const rank = rankAt(index);
-  return reason.startsWith(rank) ? `#${reason.slice(rank.length)}` : `=${reason}`;
+  const rank = rankAt(RANK_MARK, index);
+  return reason.startsWith(rank) ? `${RANK_MARK}${reason.slice(rank.length)}` : `=${reason}`;
 }
 
 function fullReason(short: string, index: number): string {
-  return short.startsWith("=") ? short.slice(1) : `${rankAt(index)}${short.slice(1)}`;
+  const mark = short.slice(0, 1);
+  return mark === "=" ? short.slice(1) : `${rankAt(mark, index)}${short.slice(1)}`;
 }
 
-const rankAt = (index: number) => `choice ${index + 1}`;
+const rankAt = (mark: string, index: number) => `${RANK_WORDS[mark]} ${index + 1}`;
 
 /** The text of a record with its columns compressed; a text without long columns is returned as it is. */
 export function packColumns(text: Buffer): Buffer {

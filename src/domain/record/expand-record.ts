@@ -1,8 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { storedCandidates } from "./candidate-columns.ts";
 
-/** Its presence only suggests a compact record; the parsed value decides. */
-const COMPACT_MARK = '"short"';
 const DEFAULT_USAGE = {
   cachedTokens: 0,
   cacheWriteTokens: 0,
@@ -43,14 +41,4 @@ function expandDecision(decision: JsonObject, served: JsonObject, stored: JsonOb
 function withDefaults(defaults: JsonObject, list: unknown): unknown {
   if (!Array.isArray(list)) return list;
   return list.map((item: unknown) => (isJsonObject(item) ? { ...defaults, ...item } : item));
-}
-
-/** Quotes inside strings are escaped, so a match always is a field. */
-export function mayContainCompact(texts: Buffer): boolean {
-  return texts.includes(COMPACT_MARK);
-}
-
-/** The same record as full text. */
-export function expandText(text: string): string {
-  return text.includes(COMPACT_MARK) ? JSON.stringify(expandRecord(JSON.parse(text))) : text;
 }

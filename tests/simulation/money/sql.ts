@@ -9,7 +9,6 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { encodeCompact } from "../../../src/domain/record/record-text.ts";
 import { bigintPlugin } from "../../../src/io/store/sql/bigint-plugin.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";
@@ -48,8 +47,6 @@ export class SharedSql {
       db: kyselyOn(this.#db, this.#prepared, this.#mutex, fate),
       ddl: sqliteDdl,
       hints: SQLITE_HINTS,
-      encodeRecord: encodeCompact,
-      normalizeRecordText: (text) => text,
       ingest: (batch) =>
         this.#mutex.pass(async () => {
           const is = fate();

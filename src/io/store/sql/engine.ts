@@ -1,5 +1,4 @@
 import type { Kysely, RawBuilder } from "kysely";
-import type { RequestRecord } from "../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../domain/record/record-batch.ts";
 import type { Database } from "./schema.ts";
 
@@ -61,10 +60,6 @@ export type Engine = {
   readonly reads?: Kysely<Database>;
   readonly ddl: Ddl;
   readonly hints: PlanHints;
-  /** The text of a record as `ingest` expects it. */
-  encodeRecord(record: RequestRecord): string;
-  /** Converts a text that may have been encoded for another engine. */
-  normalizeRecordText(text: string): string;
   /** One transaction per batch; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
   /** Absent on an engine without partitions. */

@@ -1,12 +1,11 @@
 import { type Kysely, sql } from "kysely";
 import type { LogOutbox, OutboxRecord } from "../../../domain/record/log-outbox.ts";
-import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 
 /** Engines limit the number of parameters per statement. */
 const ROWS_PER_STATEMENT = 500;
 
-export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecordText"]): LogOutbox {
+export function logOutbox(db: Kysely<Database>): LogOutbox {
   return {
     async add(targets, records) {
       const rowsOf = (batch: readonly OutboxRecord[]) =>
@@ -15,7 +14,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
             target,
             request_id: requestId,
             queued_at_ms: queuedAtMs,
-            record: textFor(record),
+            record,
           })),
         );
       const free = records.filter(({ isCharged }) => !isCharged);

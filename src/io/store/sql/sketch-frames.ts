@@ -13,15 +13,20 @@ export function mergeFrames(into: readonly QuantileSketch[], bytes: Uint8Array):
   }
 }
 
+/** The state of the aggregate. Its type must be one of SQL, although the engine only hands it on. */
+class MergedSketches extends Uint8Array {
+  readonly sketches = emptySketches(REQUEST_SKETCHES.length);
+}
+
 /** A SQL aggregate for an engine that runs in this process: one frame with all sketches of a group. */
 export const SKETCH_AGGREGATE = {
-  start: () => emptySketches(REQUEST_SKETCHES.length),
-  step(merged: readonly QuantileSketch[], bytes: unknown) {
-    if (bytes instanceof Uint8Array) mergeEncoded(merged, bytes);
+  start: () => new MergedSketches(),
+  step(merged: MergedSketches, bytes: unknown) {
+    if (bytes instanceof Uint8Array) mergeEncoded(merged.sketches, bytes);
     return merged;
   },
-  result(merged: readonly QuantileSketch[]): Uint8Array | null {
-    const bytes = encodeSketches(merged);
+  result({ sketches }: MergedSketches): Uint8Array | null {
+    const bytes = encodeSketches(sketches);
     if (bytes === null) return null;
     const framed = Buffer.allocUnsafe(LENGTH_BYTES + bytes.length);
     framed.writeUInt32BE(bytes.length);

@@ -14,6 +14,7 @@ import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import type { LogOutbox } from "../../../domain/record/log-outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { encodeBatch, type RecordSink } from "../../../domain/record/record-batch.ts";
+import { encodeCompact } from "../../../domain/record/record-text.ts";
 import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { ActivityStore } from "../../../domain/routing/endpoint-activity.ts";
@@ -126,7 +127,7 @@ export type Store = RecordSink & {
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
   /** Encodes a record for `ingestBatch`. */
-  readonly encodeRecord: Engine["encodeRecord"];
+  encodeRecord(record: RequestRecord): string;
   /** Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Idempotent. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** Runs a management change and writes its audit entry in the same transaction. */
@@ -150,7 +151,7 @@ export function sqlStore(engine: Engine): Store {
     payments: paymentStore(db),
     promotions: promotionStore(db),
     log: logStore({ db, reads, hints }, engine.logPartitions),
-    logOutbox: logOutbox(db, engine.normalizeRecordText),
+    logOutbox: logOutbox(db),
     rollups: rollupStore(reads, hints),
     audit: { append: auditStore(db).append, list: auditStore(reads).list },
     changes: changeStore(db),
@@ -170,8 +171,8 @@ export function sqlStore(engine: Engine): Store {
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
-    encodeRecord: engine.encodeRecord,
-    ingest: (records) => ingestBatch(encodeBatch(records.map((record) => engine.encodeRecord(record)))),
+    encodeRecord: encodeCompact,
+    ingest: (records) => ingestBatch(encodeBatch(records.map((record) => encodeCompact(record)))),
     ingestBatch,
     async change(work) {
       const freedBytes: [workspaceId: string, bytes: number][] = [];

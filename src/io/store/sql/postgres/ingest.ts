@@ -1,7 +1,6 @@
 import type { Pool } from "pg";
 import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts";
 import { CHARGE } from "../../../../domain/billing/ledger.ts";
-import { expandText, mayContainCompact } from "../../../../domain/record/expand-record.ts";
 import type { IngestFields, RequestShape } from "../../../../domain/record/ingest-fields.ts";
 import { decodeBatch, encodeBatch, type RecordBatch } from "../../../../domain/record/record-batch.ts";
 import { parseIngestFields } from "../../../../domain/record/record-text.ts";
@@ -133,9 +132,9 @@ function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly reco
   const received = bytesOf(batch);
   const records: PostingRecord[] = [];
   try {
-    const { bounds, from, bytes } = isStorableAsIs(received.bytes)
+    const { bounds, from, bytes } = hasOnlyValidEscapes(received.bytes)
       ? received
-      : bytesOf(encodeBatch(decodeBatch(batch).map(toStorable)));
+      : bytesOf(encodeBatch(decodeBatch(batch).map(replaceInvalidEscapes)));
     for (let at = 0; at < bounds.length; at += 2) {
       const start = (bounds[at] ?? 0) - from;
       const end = (bounds[at + 1] ?? 0) - from;
@@ -147,10 +146,6 @@ function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly reco
     throw new StoreError("rejected", error instanceof Error ? error.message : String(error));
   }
 }
-
-/** A journal written for SQLite may contain compact records. */
-const isStorableAsIs = (bytes: Buffer) => hasOnlyValidEscapes(bytes) && !mayContainCompact(bytes);
-const toStorable = (text: string) => replaceInvalidEscapes(expandText(text));
 
 /** Only the used range: a batch may be a small part of a large buffer. */
 function bytesOf({ bytes, bounds }: RecordBatch) {

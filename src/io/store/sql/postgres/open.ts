@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
 import type { Lock } from "../../../../domain/fleet/coordination-store.ts";
-import { expandText } from "../../../../domain/record/expand-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
@@ -310,9 +309,6 @@ function postgresEngine(settings: PostgresSettings, lock: HeldLock | undefined):
     db,
     ddl: postgresDdl,
     hints: POSTGRES_HINTS,
-    // Full text, because instances of the previous version read it during a rolling update.
-    encodeRecord: (record) => JSON.stringify(record),
-    normalizeRecordText: expandText,
     logPartitions: logPartitions(db, logRetentionMs),
     ingest: async (batch) => {
       assertUsable();

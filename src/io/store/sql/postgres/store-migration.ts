@@ -1,5 +1,4 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
-import { expandText } from "../../../../domain/record/expand-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
@@ -237,12 +236,11 @@ function bytesOf(row: SourceRow): number {
   );
 }
 
-/** PostgreSQL stores full records, and cannot extract fields from JSON with invalid escapes. */
+/** PostgreSQL cannot extract fields from JSON with invalid escapes. */
 function toPostgresValue(table: string, column: string, value: SourceValue): SourceValue {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (column !== "record" || typeof value !== "string") return value;
-  const whole = expandText(value);
-  return table !== "request_records" || hasOnlyValidEscapes(Buffer.from(whole)) ? whole : replaceInvalidEscapes(whole);
+  return table !== "request_records" || hasOnlyValidEscapes(Buffer.from(value)) ? value : replaceInvalidEscapes(value);
 }
 
 async function requestDays(from: Kysely<Database>): Promise<number[]> {

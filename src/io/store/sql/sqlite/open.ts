@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely, sql } from "kysely";
-import { encodeCompact } from "../../../../domain/record/record-text.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import { Mutex } from "../../../../kit/mutex.ts";
 import { bigintPlugin } from "../bigint-plugin.ts";
@@ -93,8 +92,6 @@ function sqliteEngine(file: string, onExit: (error: StoreError) => void): Engine
     // Only tables whose size has changed much are read.
     refreshStatistics: async () => void (await sql`pragma optimize = 0x10002`.execute(db)),
     ddl: sqliteDdl,
-    encodeRecord: encodeCompact,
-    normalizeRecordText: (text) => text,
     ingest: serializedIngest(client, mutex),
     // The writer last: the last connection removes the write-ahead log, which a reader cannot.
     close: async () => {
