@@ -119,7 +119,7 @@ function diskCheck(config: Config, disk: DiskSpace): Check {
     name: "disk",
     run: async () => ({
       ok: true,
-      warning: disk.isLow,
+      warning: disk.isLow || disk.freeBytes === undefined,
       detail: disk.isLow
         ? `${freeSpace()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Free some disk space.`
         : `${freeSpace()} on the disk of DATA_DIR`,
