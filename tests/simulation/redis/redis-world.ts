@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HoldRequest } from "../../../src/domain/admission/shared-state.ts";
 import type { SpendLimit } from "../../../src/domain/tenancy/limits.ts";
-import { KeySpace } from "../../../src/io/state/redis/key-space.ts";
+import { KeySpace, requestField } from "../../../src/io/state/redis/key-space.ts";
 import type { LuaScript } from "../../../src/io/state/redis/lua-script.ts";
 import { RedisRateWindows } from "../../../src/io/state/redis/rate-windows.ts";
 import type { RedisConnection } from "../../../src/io/state/redis/redis-connection.ts";
@@ -11,15 +11,18 @@ import { RequestBatches } from "../../../src/io/state/redis/request-batches.ts";
 import { REQUESTS } from "../../../src/io/state/redis/request-script.ts";
 import { RetryQueue } from "../../../src/io/state/redis/retry-queue.ts";
 import { UnsettledHolds } from "../../../src/io/state/redis/unsettled-holds.ts";
-import { ADOPT, RELEASE_HOLD } from "../../../src/io/state/redis/wallet-scripts.ts";
+import { ADOPT, READ_SPENDING, RELEASE_HOLD } from "../../../src/io/state/redis/wallet-scripts.ts";
 import { Chance } from "../chance.ts";
 import { ScriptModel } from "./script-model.ts";
 
 const GENERATION = "1";
 const WORKSPACES = ["red", "green", "blue"] as const;
-const START_MS = Date.parse("2026-11-30T23:59:30Z");
+/** Shortly before another day, and before another month. */
+const STARTS_MS = ["2026-11-29T23:59:30Z", "2026-11-30T23:59:30Z"].map((text) => Date.parse(text));
 /** Small, around the first amount that a number cannot hold exactly, and near the largest. */
 const SCALES = [100n, 9_000_000_000_000n, 2n ** 53n / 3n, 2n ** 60n] as const;
+/** Of balances beyond what a number holds exactly, small amounts. */
+const SMALL_SHARE = 10_000n;
 const LOG = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Executes a command on a real Redis. */
@@ -78,7 +81,7 @@ class SimulatedInstance {
 /** Many instances and one Redis, from one seed to its end. `mutate` changes the script under test. */
 export class RedisWorld {
   readonly keys: KeySpace;
-  nowMs = START_MS;
+  nowMs: number;
   readonly tally: Record<string, number> = {};
   readonly #chance: Chance;
   readonly #execute: Execute;
@@ -98,8 +101,10 @@ export class RedisWorld {
     this.#execute = execute;
     this.#mutate = mutate;
     this.keys = new KeySpace(`sim${seed}:`);
-    this.#scale = this.#chance.pick(SCALES);
-    this.#balances = new Map(WORKSPACES.map((id) => [id, this.#scale * BigInt(this.#chance.between(0, 7))]));
+    this.nowMs = this.#chance.pick(STARTS_MS);
+    const scale = this.#chance.pick(SCALES);
+    this.#scale = this.#chance.is(0.2) ? scale / SMALL_SHARE + 1n : scale;
+    this.#balances = new Map(WORKSPACES.map((id) => [id, scale * BigInt(this.#chance.between(0, 7))]));
     this.#model = new ScriptModel(this.#balances);
     this.#instances = Array.from(
       { length: this.#chance.between(1, 3) },
@@ -126,7 +131,7 @@ export class RedisWorld {
     for (const [id, balance] of this.#balances)
       await this.#execute([
         "HSET",
-        this.keys.walletKeys(id).wallet,
+        this.keys.walletKeys(id).money,
         "e",
         GENERATION,
         "b",
@@ -302,7 +307,7 @@ export class RedisWorld {
     const source = script === REQUESTS ? this.#mutate(script.source) : script.source;
     const reply = await this.#execute(["EVAL", source, String(keys.length), ...keys, ...args]);
     const expected = this.#expect(script, args);
-    if (script === REQUESTS) this.#count(args.length > 40 ? "large call" : "call");
+    if (script === REQUESTS) this.#count(args.length > 30 ? "large call" : "call");
     if (JSON.stringify(reply) !== JSON.stringify(expected))
       throw new Error(`reply: ${JSON.stringify(reply)} instead of ${JSON.stringify(expected)} for ${args.join(" ")}`);
     return reply;
@@ -321,23 +326,28 @@ export class RedisWorld {
   async #compareAll(): Promise<void> {
     for (const id of WORKSPACES) {
       const { free, balance, holds, paid, counters, windows } = this.#model.of(id);
-      const { wallet, holds: holdsKey, paid: paidKey, spent } = this.keys.walletKeys(id);
+      const { money, spend } = this.keys.walletKeys(id);
       const same = (what: string, found: unknown, expected: unknown) => {
         if (JSON.stringify(found) !== JSON.stringify(expected))
           throw new Error(`state: ${id} ${what}: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
       };
-      same("wallet", await this.#execute(["HMGET", wallet, "f", "b"]), [`${free}`, `${balance}`]);
-      const stored = await this.#hash(holdsKey);
-      same("holds", [...stored.keys()].sort(), [...holds.keys()].sort());
-      for (const [name, { kind, nanos, tail }] of holds) {
-        const [storedKind, storedNanos, , ...rest] = (stored.get(name) ?? "").split("|");
-        same(`hold ${name}`, [storedKind, storedNanos, rest.join("|")], [kind, `${nanos}`, tail]);
+      same("wallet", await this.#execute(["HMGET", money, "f", "b"]), [`${free}`, `${balance}`]);
+      const stored = await this.#hash(money);
+      for (const field of stored.keys()) if (!field.startsWith("r")) stored.delete(field);
+      const charged = [...paid].map((name) => [name, holds.has(name) ? "q" : "p"]);
+      const kinds = new Map([...[...holds].map(([name, { kind }]) => [name, kind]), ...charged] as [string, string][]);
+      same("requests", [...stored.keys()].sort(), [...kinds.keys()].map(requestField).sort());
+      for (const [name, kind] of kinds) {
+        const { nanos = 0n, tail } = holds.get(name) ?? {};
+        const [storedKind, storedNanos = "0", , ...rest] = (stored.get(requestField(name)) ?? "").split("|");
+        same(`request ${name}`, [storedKind, storedNanos, rest.join("|")], [kind, `${nanos}`, tail ?? ""]);
       }
-      same("paid", [...(await this.#hash(paidKey)).keys()].sort(), [...paid].sort());
       for (const [name, amount] of counters) {
-        const [month, field = ""] = name.split(" ");
-        const found = await this.#execute(["HGET", `${spent}${month}`, field]);
-        same(name, found ?? "0", `${amount}`);
+        const [month = "", spender = "", kind = "", day = "1"] = name.split(" ");
+        const { source } = READ_SPENDING;
+        const reply = await this.#execute(["EVAL", source, "2", money, spend, GENERATION, spender, month, day]);
+        const at = (name.split(" ").length === 4 ? 1 : 3) + (kind === "h" ? 1 : 0);
+        same(name, (reply as unknown[])[at], `${amount}`);
       }
       for (const [key, times] of windows) {
         const window = `${this.keys.workspacePrefix(id)}:window:${key}`;
@@ -362,7 +372,7 @@ export class RedisWorld {
       if ([...holds.values()].some(({ kind }) => kind === "h" || kind === "a"))
         throw new Error(`money: ${id} still holds`);
       for (const [name, nanos] of counters)
-        if (name.endsWith(":h") && nanos !== 0n) throw new Error(`money: ${name} is ${nanos}`);
+        if (name.split(" ")[2] === "h" && nanos !== 0n) throw new Error(`money: ${name} is ${nanos}`);
     }
   }
 }

@@ -41,10 +41,11 @@ export class ScriptModel {
     const rest = [...args];
     const take = () => rest.shift() ?? "";
     const nowUs = Number(take()) * 1000;
-    const instance = take();
-    const replies: unknown[] = [];
+    const [instance, , , version] = [take(), take(), take(), take()];
+    const replies: unknown[] = [nowUs];
     while (rest.length > 0) {
-      const [, id, , version, calls, steps] = [take(), take(), take(), take(), Number(take()), Number(take())];
+      const [id, entries] = [take(), Number(take())];
+      const [calls, steps] = [Math.floor(entries / 1000), entries % 1000];
       const workspace = this.of(id);
       if (calls > 0) workspace.version ??= version;
       for (let n = 0; n < calls; n += 1)
@@ -52,14 +53,15 @@ export class ScriptModel {
       for (let n = 0; n < steps; n += 1) {
         const kind = take();
         if (kind === "h") replies.push(...hold(id, workspace, instance, [take(), take(), take(), take()]));
-        else replies.push(settle(id, workspace, take(), BigInt(take()), kind === "d"));
+        else replies.push(settle(id, workspace, take().slice(1), BigInt(take()), kind === "d"));
       }
     }
     return replies;
   }
 
   /** `ADOPT` of a charge without a hold. */
-  adopt(id: string, requestId: string, tail: string): string {
+  adopt(id: string, entry: string, tail: string): string {
+    const requestId = entry.slice(1);
     const workspace = this.of(id);
     const known = workspace.holds.get(requestId);
     if ((known !== undefined && known.kind !== "t") || workspace.paid.has(requestId)) return "known";
@@ -67,7 +69,8 @@ export class ScriptModel {
     return "adopted";
   }
 
-  release(id: string, requestId: string): number {
+  release(id: string, entry: string): number {
+    const requestId = entry.slice(1);
     const workspace = this.of(id);
     const known = workspace.holds.get(requestId);
     if (known?.kind !== "h") return 1;
@@ -86,32 +89,27 @@ function countCall({ windows }: Workspace, key: string, limitText: string, clock
   const nowUs = before.length > 0 && last > clockUs ? last : clockUs;
   const times = before.filter((at) => at > nowUs - WINDOW_US);
   windows.set(key, times);
-  const reply = (allowed: number, remaining: number, resetsUs: number) => [
-    allowed,
-    remaining,
-    Math.ceil(resetsUs / 1000),
-    Math.ceil((resetsUs - nowUs) / 1000),
-  ];
-  if (times.length >= limit) return reply(0, 0, (times[times.length - limit] ?? nowUs) + WINDOW_US);
+  const reply = (remaining: number, resetsUs: number) => [remaining, resetsUs];
+  if (times.length >= limit) return reply(-1, (times[times.length - limit] ?? nowUs) + WINDOW_US);
   if (isCounted) times.push(nowUs);
-  return reply(1, limit - times.length, times[0] === undefined ? nowUs : times[0] + WINDOW_US);
+  return reply(limit - times.length, times[0] === undefined ? nowUs : times[0] + WINDOW_US);
 }
 
 function spend(id: string, { counters }: Workspace, tail: string, kind: "h" | "s", nanos: bigint): void {
   const [month, day, key, member] = tail.split("|");
   for (const spender of [id, key, member]) {
     if (spender === undefined || spender === "") continue;
-    for (const name of [spender, `${spender}:${day}`]) {
-      const field = `${month} ${name}:${kind}`;
+    for (const field of [`${month} ${spender} ${kind}`, `${month} ${spender} ${kind} ${day}`]) {
       counters.set(field, (counters.get(field) ?? 0n) + nanos);
     }
   }
 }
 
-type HoldArgs = readonly [requestId: string, nanos: string, tail: string, limits: string];
+type HoldArgs = readonly [entry: string, nanos: string, tail: string, limits: string];
 
 function hold(id: string, workspace: Workspace, instance: string, args: HoldArgs): unknown[] {
-  const [requestId, nanosText, tail, limits] = args;
+  const [entry, nanosText, tail, limits] = args;
+  const requestId = entry.slice(1);
   const nanos = BigInt(nanosText);
   const known = workspace.holds.get(requestId);
   if (known?.kind === "t") return ["late"];
@@ -122,11 +120,12 @@ function hold(id: string, workspace: Workspace, instance: string, args: HoldArgs
   if (known !== undefined && known.kind !== "s") return ["held"];
   if (workspace.paid.has(requestId)) return ["late"];
   if (workspace.free < nanos) return ["insufficient", workspace.free.toString()];
-  const [month, day] = tail.split("|");
-  for (const [n, limit] of limits.split(";").slice(0, -1).entries()) {
-    const [spender, span, most = ""] = limit.split("|");
-    const name = `${month} ${span === "d" ? `${spender}:${day}` : spender}`;
-    const [spent, held] = [workspace.counter(`${name}:s`), workspace.counter(`${name}:h`)];
+  const [month, day, key, member] = tail.split("|");
+  const spenders: Readonly<Record<string, string | undefined>> = { w: id, k: key, m: member };
+  for (const [n, [, of = "", span, most = ""]] of [...limits.matchAll(/(\w)(\w)(\d+)/g)].entries()) {
+    const counter = (kind: "s" | "h") =>
+      workspace.counter(`${month} ${spenders[of]} ${kind}${span === "d" ? ` ${day}` : ""}`);
+    const [spent, held] = [counter("s"), counter("h")];
     if (spent + held + nanos > BigInt(most)) return ["limit", n, spent.toString(), held.toString()];
   }
   workspace.free -= nanos;

@@ -6,20 +6,21 @@ import { memoize } from "../../../kit/memoize.ts";
  * in one slot.
  */
 export class KeySpace {
-  readonly #prefix: string;
+  /** Starts every key. */
+  readonly prefix: string;
 
   constructor(prefix: string) {
-    this.#prefix = prefix;
+    this.prefix = prefix;
   }
 
   walletKeys(workspaceId: string): WalletKeys {
     const tagged = this.workspacePrefix(workspaceId);
-    return { wallet: `${tagged}:wallet`, holds: `${tagged}:holds`, paid: `${tagged}:paid`, spent: `${tagged}:spent:` };
+    return { money: `${tagged}:money`, spend: `${tagged}:spend:` };
   }
 
-  /** Starts every key of a workspace. */
+  /** Starts every key of a workspace. The script of requests builds it itself. */
   workspacePrefix(workspaceId: string): string {
-    return `${this.#prefix}{${workspaceId}}`;
+    return `${this.prefix}{${workspaceId}}`;
   }
 
   version(workspaceId: string): string {
@@ -33,7 +34,7 @@ export class KeySpace {
 
   /** By the digest of an `Idempotency-Key`. */
   idempotencyKey(key: string): string {
-    return `${this.#prefix}use:{${key}}`;
+    return `${this.prefix}use:{${key}}`;
   }
 
   /** The wallet generation that is open: JSON. */
@@ -97,26 +98,29 @@ export class KeySpace {
   }
 
   channel(topic: string): string {
-    return `${this.#prefix}topic:${topic}`;
+    return `${this.prefix}topic:${topic}`;
   }
 
   #fleet(name: string): string {
-    return `${this.#prefix}{fleet}:${name}`;
+    return `${this.prefix}{fleet}:${name}`;
   }
 
   #coordination(name: string): string {
-    return `${this.#prefix}{board}:${name}`;
+    return `${this.prefix}{board}:${name}`;
   }
 }
 
 export type WalletKeys = {
-  readonly wallet: string;
-  readonly holds: string;
-  /** Charges that Redis has and SQL may not have yet. */
-  readonly paid: string;
+  /** The wallet, and what requests hold of it. */
+  readonly money: string;
   /** A prefix: the month follows. */
-  readonly spent: string;
+  readonly spend: string;
 };
+
+/** The field of a request in the hash `money`. */
+export function requestField(requestId: string): string {
+  return `r${requestId}`;
+}
 
 /** "2026-11" and "15". */
 export function monthAndDay(atMs: number): readonly [month: string, day: string] {

@@ -36,13 +36,13 @@ export class RedisRateWindows {
     } catch (error) {
       throw redisUnavailable(error);
     }
-    const [allowed, remaining, resetAtMs, waitMs, version] = reply;
+    const [remaining, resetUs, version, nowUs] = reply;
     return {
-      isAllowed: allowed === 1,
+      isAllowed: Number(remaining) >= 0,
       limit,
-      remaining: Number(remaining),
-      resetAtMs: Number(resetAtMs),
-      waitMs: Number(waitMs),
+      remaining: Math.max(0, Number(remaining)),
+      resetAtMs: Math.ceil(Number(resetUs) / 1000),
+      waitMs: Math.ceil((Number(resetUs) - Number(nowUs)) / 1000),
       version: textReply(version),
     };
   }

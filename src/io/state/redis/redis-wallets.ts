@@ -10,7 +10,7 @@ import type {
 } from "../../../domain/admission/shared-state.ts";
 import type { SpendLimit } from "../../../domain/tenancy/limits.ts";
 import { dayStartMs, spanOf } from "../../../kit/calendar.ts";
-import { type KeySpace, monthAndDay } from "./key-space.ts";
+import { type KeySpace, monthAndDay, requestField } from "./key-space.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { OutcomeUnknown, redisUnavailable, unavailableOnFailure, walletsOpening } from "./redis-errors.ts";
 import { listReply, nanosReply } from "./redis-replies.ts";
@@ -23,6 +23,7 @@ import {
   ADOPT,
   CHANGE_MARK_MS,
   CREDIT,
+  FORGET_PAID,
   READ_SPENDING,
   READ_WALLET,
   RELEASE_HOLD,
@@ -116,10 +117,10 @@ export class RedisWallets {
     const spenders = [...monthAndDay(atMs), keyId, memberId ?? "", instanceId].join("|");
     let limitsText = "";
     for (const { of, per, nanos: limitNanos } of limits) {
-      const spender = of === "workspace" ? workspaceId : of === "key" ? keyId : (memberId ?? "");
-      limitsText += `${spender}|${per === "day" ? "d" : "m"}|${limitNanos};`;
+      limitsText += `${SPENDER_LETTERS[of]}${per === "day" ? "d" : "m"}${limitNanos}`;
     }
-    return batches.moveMoney(workspaceId, generation, ["h", requestId, nanos.toString(), spenders, limitsText]);
+    const args = ["h", requestField(requestId), nanos.toString(), spenders, limitsText];
+    return batches.moveMoney(workspaceId, generation, args);
   }
 
   /** Resolves when it is done or queued for a retry. */
@@ -147,11 +148,11 @@ export class RedisWallets {
   /** Resolves when it is done or queued for a retry. A wallet that was rebuilt meanwhile does not have the hold. */
   releaseHold({ requestId, workspaceId }: HoldRef): Promise<void> {
     const { connection, keys, generation, retries } = this.#deps;
-    const { wallet, holds, spent } = keys.walletKeys(workspaceId);
+    const { money, spend } = keys.walletKeys(workspaceId);
     return retries.add(`release hold ${requestId}`, async () => {
       const { current } = generation;
       if (current === undefined) return "retry";
-      await connection.run(RELEASE_HOLD, [wallet, holds, spent], [current, workspaceId, requestId]);
+      await connection.run(RELEASE_HOLD, [money, spend], [current, workspaceId, requestField(requestId)]);
       return "done";
     });
   }
@@ -181,7 +182,7 @@ export class RedisWallets {
     const { generation, batches } = this.#deps;
     const { current } = generation;
     if (current === undefined) return "opening";
-    const args = [mayArrive ? "d" : "s", requestId, chargedNanos.toString()];
+    const args = [mayArrive ? "d" : "s", requestField(requestId), chargedNanos.toString()];
     const [end] = await batches.moveMoney(workspaceId, current, args);
     if (end === "settled" || end === "paid" || end === "none") return end;
     // A wallet that was only created now has no holds.
@@ -196,10 +197,10 @@ export class RedisWallets {
   ): Promise<"present" | "opening"> {
     const { connection, keys, instanceId, scriptTime, generation } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs } = hold;
-    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
+    const { money, spend } = keys.walletKeys(workspaceId);
     const counters = [workspaceId, keyId, memberId ?? "", ...monthAndDay(atMs)];
-    const args = [inGeneration, requestId, kind, nanos.toString(), ...counters, instanceId, scriptTime()];
-    const send = () => connection.run(ADOPT, [wallet, holds, paid, spent], args);
+    const args = [inGeneration, requestField(requestId), kind, nanos.toString(), ...counters, instanceId, scriptTime()];
+    const send = () => connection.run(ADOPT, [money, spend], args);
     const end = await send();
     if (end !== "opening") return "present";
     if (generation.current !== inGeneration || (await generation.resolveMissingWallet(workspaceId)) !== "created")
@@ -207,10 +208,22 @@ export class RedisWallets {
     return (await send()) === "opening" ? "opening" : "present";
   }
 
-  /** SQL has these charges now, so Redis need not remember that they were taken off. */
-  async forgetPaid(workspaceId: string, requestIds: readonly string[]): Promise<void> {
+  /** SQL has these charges now, so Redis need not remember that they were taken off. By workspace: ids of requests. */
+  async forgetPaid(paid: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const { connection, keys } = this.#deps;
-    await connection.send(["HDEL", keys.walletKeys(workspaceId).paid, ...requestIds]);
+    let [args, entries] = [[keys.prefix], 0];
+    const send = async () => {
+      if (entries > 0) await connection.run(FORGET_PAID, [], args);
+      [args, entries] = [[keys.prefix], 0];
+    };
+    for (const [workspaceId, requestIds] of paid)
+      for (let at = 0; at < requestIds.length; at += FORGOTTEN_MAX) {
+        const some = requestIds.slice(at, at + FORGOTTEN_MAX);
+        args.push(workspaceId, String(some.length), ...some.map(requestField));
+        entries += some.length;
+        if (entries >= FORGOTTEN_MAX) await send();
+      }
+    await send();
   }
 
   /**
@@ -222,7 +235,7 @@ export class RedisWallets {
     const inGeneration = generation.last;
     const id = newToken();
     if (inGeneration === undefined) throw this.#refusal();
-    const creditKeys = [keys.walletKeys(workspaceId).wallet, keys.walletChange(workspaceId, id)];
+    const creditKeys = [keys.walletKeys(workspaceId).money, keys.walletChange(workspaceId, id)];
     const add = () => connection.run(CREDIT, creditKeys, [inGeneration, nanos.toString()]);
     const step = this.#whileMarked(inGeneration, async () => {
       if ((await add()) !== "opening") return "done";
@@ -248,7 +261,7 @@ export class RedisWallets {
     if (nanos < 0n) throw new RangeError(`a debit of ${nanos} would create money`);
     const { connection, keys, newToken, retries } = this.#deps;
     const id = newToken();
-    const withdrawalKeys = [keys.walletKeys(workspaceId).wallet, keys.walletChange(workspaceId, id)];
+    const withdrawalKeys = [keys.walletKeys(workspaceId).money, keys.walletChange(workspaceId, id)];
     const rest = [nanos.toString(), isAllOrNothing ? "1" : "0", reserveNanos.toString()];
     return this.#inCurrentGeneration(workspaceId, async (current) => {
       const withdrawn = await connection.run(WITHDRAW, withdrawalKeys, [current, ...rest]).catch((error: unknown) => {
@@ -266,9 +279,9 @@ export class RedisWallets {
 
   wallet(workspaceId: string): Promise<WalletState> {
     const { connection, keys } = this.#deps;
-    const { wallet } = keys.walletKeys(workspaceId);
+    const { money } = keys.walletKeys(workspaceId);
     return this.#inCurrentGeneration(workspaceId, async (current) => {
-      const [is, balance, free] = listReply(await connection.run(READ_WALLET, [wallet], [current]));
+      const [is, balance, free] = listReply(await connection.run(READ_WALLET, [money], [current]));
       if (is === "opening") return is;
       const balanceNanos = nanosReply(balance);
       return { balanceNanos, heldNanos: balanceNanos - nanosReply(free) };
@@ -278,10 +291,9 @@ export class RedisWallets {
   spending({ id, workspaceId }: SpenderRef, atMs: number): Promise<Spending> {
     const { connection, keys } = this.#deps;
     const [month, day] = monthAndDay(atMs);
-    const { wallet, spent } = keys.walletKeys(workspaceId);
+    const { money, spend } = keys.walletKeys(workspaceId);
     return this.#inCurrentGeneration(workspaceId, async (current) => {
-      const fields = [`${id}:${day}:s`, `${id}:${day}:h`, `${id}:s`, `${id}:h`];
-      const reply = await connection.run(READ_SPENDING, [wallet, `${spent}${month}`], [current, ...fields]);
+      const reply = await connection.run(READ_SPENDING, [money, spend], [current, id, month, day]);
       const [is, ...amounts] = listReply(reply);
       if (is === "opening") return is;
       const [daySpent, dayHeld, monthSpent, monthHeld] = amounts.map(nanosReply);
@@ -299,10 +311,10 @@ export class RedisWallets {
     for (const { workspaceId, keyId, memberId, day: date, nanos } of spends) {
       const [month, day] = [date.slice(0, 7), date.slice(8)];
       if (month < oldest) continue;
-      const { wallet, spent } = keys.walletKeys(workspaceId);
+      const { money, spend } = keys.walletKeys(workspaceId);
       const args = [workspaceId, keyId, memberId ?? "", month, day, nanos.toString()];
       await this.#inCurrentGeneration(workspaceId, async (current) =>
-        (await connection.run(ADD_SPENT, [wallet, spent], [current, ...args])) === "opening" ? "opening" : "spent",
+        (await connection.run(ADD_SPENT, [money, spend], [current, ...args])) === "opening" ? "opening" : "spent",
       );
     }
   }
@@ -313,9 +325,9 @@ export class RedisWallets {
     if (current === undefined) return 0;
     let released = 0;
     for (const workspaceId of await generation.workspaceIds()) {
-      const { wallet, holds, spent } = keys.walletKeys(workspaceId);
+      const { money, spend } = keys.walletKeys(workspaceId);
       const args = [current, String(maxAgeMs), workspaceId, scriptTime()];
-      released += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
+      released += Number(await connection.run(SWEEP, [money, spend], args));
     }
     return released;
   }
@@ -330,13 +342,9 @@ export class RedisWallets {
     const { current } = generation;
     if (current === undefined) return "retry";
     for (const workspaceId of await generation.workspaceIds()) {
-      const { wallet, holds, spent } = keys.walletKeys(workspaceId);
-      const ids = [String(instanceIds.length), ...instanceIds, ...keptRequestIds];
-      await connection.run(
-        RELEASE_HOLDS_BEFORE,
-        [wallet, holds, spent],
-        [current, workspaceId, String(momentMs), ...ids],
-      );
+      const { money, spend } = keys.walletKeys(workspaceId);
+      const ids = [String(instanceIds.length), ...instanceIds, ...keptRequestIds.map(requestField)];
+      await connection.run(RELEASE_HOLDS_BEFORE, [money, spend], [current, workspaceId, String(momentMs), ...ids]);
     }
     return "done";
   }
@@ -357,6 +365,12 @@ export class RedisWallets {
     return this.#deps.connection.isAvailable ? walletsOpening() : redisUnavailable("the connection is lost");
   }
 }
+
+/** Charges in one call of `FORGET_PAID`: it must not occupy Redis for long. */
+const FORGOTTEN_MAX = 200;
+
+/** As `REQUESTS` takes them. */
+const SPENDER_LETTERS = { workspace: "w", key: "k", member: "m" } as const;
 
 const settleStep = (requestId: string) => `settle ${requestId}`;
 

@@ -14,15 +14,15 @@ type Entry = {
   reject(error: unknown): void;
 };
 
-/** What one call does in one workspace. Its money steps are of one wallet generation. */
+/** What one call does in one workspace. */
 type WorkspacePart = {
   readonly workspaceId: string;
-  generation: string | undefined;
   readonly windowCalls: Entry[];
   readonly moneySteps: Entry[];
 };
 
-type Call = { readonly parts: Map<string, WorkspacePart>; entries: number };
+/** Its money steps are of one wallet generation. */
+type Call = { readonly parts: Map<string, WorkspacePart>; generation: string | undefined; entries: number };
 
 type RequestBatchesDeps = Pick<RedisSettings, "instanceId" | "newToken"> & {
   readonly connection: Pick<RedisConnection, "run">;
@@ -34,7 +34,9 @@ type RequestBatchesDeps = Pick<RedisSettings, "instanceId" | "newToken"> & {
 const ENTRIES_MAX = 100;
 /** Full calls are sent before earlier ones are answered. */
 const FULL_CALLS_IN_FLIGHT_MAX = 4;
-const WINDOW_VALUES = 5;
+/** Above `ENTRIES_MAX`: one argument has two counts. */
+const PART_UNIT = 1000;
+const WINDOW_VALUES = 3;
 /** Number of values of a money step, by its first. */
 const MONEY_VALUES: ReadonlyMap<unknown, number> = new Map([
   ...["held", "late", "opening", "settled", "paid", "none"].map((is) => [is, 1] as const),
@@ -68,7 +70,7 @@ export class RequestBatches {
     return `${this.#versionPrefix}.${this.#versions}`;
   }
 
-  /** Returns allowed, remaining, reset, wait, version. */
+  /** Returns remaining (-1 when it is refused), reset in µs, version, and the time in µs. */
   countCall(workspaceId: string, args: readonly [key: string, limit: string]): Promise<EntryReply> {
     return new Promise((resolve, reject) => {
       this.#partOf(workspaceId, undefined).windowCalls.push({ args, resolve, reject });
@@ -84,18 +86,17 @@ export class RequestBatches {
 
   #partOf(workspaceId: string, generation: string | undefined): WorkspacePart {
     let call = this.#calls.at(-1);
-    let part = call?.parts.get(workspaceId);
-    const isOther = generation !== undefined && part?.generation !== undefined && part.generation !== generation;
+    const isOther = generation !== undefined && call?.generation !== undefined && call.generation !== generation;
     if (call === undefined || call.entries === ENTRIES_MAX || isOther) {
-      call = { parts: new Map(), entries: 0 };
+      call = { parts: new Map(), generation: undefined, entries: 0 };
       this.#calls.push(call);
-      part = undefined;
     }
+    let part = call.parts.get(workspaceId);
     if (part === undefined) {
-      part = { workspaceId, generation, windowCalls: [], moneySteps: [] };
+      part = { workspaceId, windowCalls: [], moneySteps: [] };
       call.parts.set(workspaceId, part);
     }
-    part.generation ??= generation;
+    call.generation ??= generation;
     call.entries += 1;
     this.#schedule();
     return part;
@@ -126,12 +127,11 @@ export class RequestBatches {
     }
   }
 
-  async #send({ parts }: Call): Promise<void> {
+  async #send({ parts, generation = "" }: Call): Promise<void> {
     const { connection, keys, instanceId, scriptTime } = this.#deps;
-    const args = [scriptTime(), instanceId];
-    for (const { workspaceId, generation, windowCalls, moneySteps } of parts.values()) {
-      const counts = [String(windowCalls.length), String(moneySteps.length)];
-      args.push(keys.workspacePrefix(workspaceId), workspaceId, generation ?? "", this.newVersion(), ...counts);
+    const args = [scriptTime(), instanceId, keys.prefix, generation, this.newVersion()];
+    for (const { workspaceId, windowCalls, moneySteps } of parts.values()) {
+      args.push(workspaceId, String(windowCalls.length * PART_UNIT + moneySteps.length));
       for (const entry of windowCalls) args.push(...entry.args);
       for (const entry of moneySteps) args.push(...entry.args);
     }
@@ -157,17 +157,18 @@ function distribute(reply: unknown, parts: Call["parts"]): void {
 
 function answersIn(values: readonly unknown[], parts: Call["parts"]): (() => void)[] {
   const answers: (() => void)[] = [];
-  let at = 0;
-  const take = (entry: Entry, count: number | undefined) => {
+  const [nowUs] = values;
+  let at = 1;
+  const take = (entry: Entry, count: number | undefined, ...more: readonly unknown[]) => {
     if (count === undefined || at + count > values.length)
       throw new Error(`value ${at} of ${values.length} begins no complete entry`);
-    const reply = values.slice(at, at + count);
+    const reply = [...values.slice(at, at + count), ...more];
     at += count;
     const problem = reply[0] === "failed" ? new CommandRejected(textReply(reply[1])) : undefined;
     answers.push(() => (problem === undefined ? entry.resolve(reply) : entry.reject(problem)));
   };
   for (const { windowCalls, moneySteps } of parts.values()) {
-    for (const entry of windowCalls) take(entry, values[at] === "failed" ? 2 : WINDOW_VALUES);
+    for (const entry of windowCalls) take(entry, values[at] === "failed" ? 2 : WINDOW_VALUES, nowUs);
     for (const entry of moneySteps) take(entry, MONEY_VALUES.get(values[at]));
   }
   if (at !== values.length) throw new Error(`${values.length - at} values belong to no entry`);

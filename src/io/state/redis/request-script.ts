@@ -1,17 +1,243 @@
+import { PAIR_RECORDS, PAIRS } from "./amount-scripts.ts";
 import { luaScript } from "./lua-script.ts";
+import { SINGLE_STEPS, WINDOW_CALLS } from "./request-script-parts.ts";
+
+/** How a part computes with amounts. Operations are inserted into the source: a call for each would cost more than they do. */
+type Arithmetic = {
+  readonly name: string;
+  readonly zero: string;
+  readonly parse: (text: string) => string;
+  readonly text: (amount: string) => string;
+  readonly add: (one: string, other: string) => string;
+  readonly subtract: (one: string, other: string) => string;
+  readonly isBelow: (one: string, other: string) => string;
+  readonly isZero: (amount: string) => string;
+  /** Of a limit that is only compared: a number above all exact ones may be rounded. */
+  readonly limit: (text: string) => string;
+  /** The functions that read, turn and write spend records. */
+  readonly records: string;
+};
+
+/** Raises 'inexact' when an amount may be too large. */
+const NUMBERS: Arithmetic = {
+  name: "run_money",
+  zero: "0",
+  parse: (text) => `small(${text})`,
+  text: (amount) => `format('%d', ${amount})`,
+  add: (one, other) => `(${one} + ${other})`,
+  subtract: (one, other) => `(${one} - ${other})`,
+  isBelow: (one, other) => `${one} < ${other}`,
+  isZero: (amount) => `${amount} == 0`,
+  limit: (text) => `tonumber(${text})`,
+  records: "load_record, turn_record, store_record",
+};
+
+const NUMBER_PAIRS: Arithmetic = {
+  name: "run_large_money",
+  zero: "ZERO",
+  parse: (text) => `pair_of(${text})`,
+  text: (amount) => `pair_text(${amount})`,
+  add: (one, other) => `pair_sum(${one}, ${other})`,
+  subtract: (one, other) => `pair_difference(${one}, ${other})`,
+  isBelow: (one, other) => `is_pair_below(${one}, ${other})`,
+  isZero: (amount) => `is_pair_zero(${amount})`,
+  limit: (text) => `pair_of(${text})`,
+  records: "load_pair_record, turn_pair_record, store_pair_record",
+};
+
+/** The money steps of one workspace. Everything is read first, computed, and written at the end. */
+const moneyWith = ({ name, zero, parse, text, add, subtract, isBelow, isZero, limit, records }: Arithmetic) => `
+local ${name}
+do
+  local load, turn, store = ${records}
+  local workspace, spend_prefix, free, charged, entries, changed, months
+  local function record_of(month, spender, day)
+    if spender == '' then return nil end
+    months = months or {}
+    local spenders = months[month]
+    if not spenders then
+      spenders = {}
+      months[month] = spenders
+    end
+    local record = spenders[spender]
+    if not record then
+      record = load(call('HGET', spend_prefix .. month, spender))
+      spenders[spender] = record
+    end
+    if record[1] ~= day then turn(record, day) end
+    return record
+  end
+  local function put(id, entry)
+    entries[id] = entry
+    changed[#changed + 1] = id
+  end
+  local function add_held(record, nanos)
+    record[3], record[5], record[7] = ${add("record[3]", "nanos")}, ${add("record[5]", "nanos")}, true
+  end
+  local function charge_record(record, nanos, charge)
+    record[2], record[3] = ${add("record[2]", "charge")}, ${subtract("record[3]", "nanos")}
+    record[4], record[5], record[7] = ${add("record[4]", "charge")}, ${subtract("record[5]", "nanos")}, true
+  end
+  local function run_hold(id, nanos_text, tail, limits)
+    local known = entries[id]
+    local kind = known and sub(known, 1, 1)
+    -- Ended, or charged by another run: nothing is charged twice.
+    if kind == 't' or kind == 'p' or kind == 'q' then return reply('late') end
+    -- A hold of an earlier run continues from now on. A swept one holds nothing and is requested like a new one.
+    if kind == 'h' then
+      local before, spenders = match(known, '^h|(%d+)|%d+|([^|]*|[^|]*|[^|]*|[^|]*|)')
+      put(id, 'h|' .. before .. '|' .. since .. '|' .. spenders .. instance)
+    end
+    if kind and kind ~= 's' then return reply('held') end
+    local nanos = ${parse("nanos_text")}
+    if ${isBelow("free", "nanos")} then
+      reply('insufficient')
+      return reply(${text("free")})
+    end
+    local month, day, key, member = match(tail, '^([^|]*)|(%d+)|([^|]*)|([^|]*)')
+    day = tonumber(day)
+    local of_workspace = record_of(month, workspace, day)
+    local of_key, of_member = record_of(month, key, day), record_of(month, member, day)
+    if limits ~= '' then
+      local n = 0
+      for of, span, most in gmatch(limits, '(%a)(%a)(%d+)') do
+        local record = of == 'w' and of_workspace or of == 'k' and of_key or of == 'm' and of_member
+        local spent, held = ${zero}, ${zero}
+        if record and span == 'm' then spent, held = record[2], record[3]
+        elseif record then spent, held = record[4], record[5] end
+        local limit, needed = ${limit("most")}, ${add(add("spent", "held"), "nanos")}
+        if ${isBelow("limit", "needed")} then
+          reply('limit')
+          reply(n)
+          reply(${text("spent")})
+          return reply(${text("held")})
+        end
+        n = n + 1
+      end
+    end
+    free = ${subtract("free", "nanos")}
+    add_held(of_workspace, nanos)
+    if of_key then add_held(of_key, nanos) end
+    if of_member then add_held(of_member, nanos) end
+    put(id, 'h|' .. nanos_text .. '|' .. since .. '|' .. tail)
+    reply('held')
+  end
+  local function run_settlement(id, charge_text, may_arrive)
+    local known = entries[id]
+    local kind = known and sub(known, 1, 1)
+    if kind == 'p' or kind == 'q' then return reply('paid') end
+    if not kind or kind == 't' then
+      if may_arrive then put(id, TOMBSTONE) end
+      return reply('none')
+    end
+    local nanos_text, month, day, key, member = match(known, '^%a|(%d+)|%d+|([^|]*)|(%d+)|([^|]*)|([^|]*)')
+    local nanos, charge = ${parse("nanos_text")}, ${parse("charge_text")}
+    day = tonumber(day)
+    charge_record(record_of(month, workspace, day), nanos, charge)
+    local of_key, of_member = record_of(month, key, day), record_of(month, member, day)
+    if of_key then charge_record(of_key, nanos, charge) end
+    if of_member then charge_record(of_member, nanos, charge) end
+    free, charged = ${subtract(add("free", "nanos"), "charge")}, ${add("charged", "charge")}
+    if charge_text == '0' then put(id, may_arrive and TOMBSTONE)
+    else put(id, may_arrive and PAID_TOMBSTONE or 'p') end
+    reply('settled')
+  end
+  local function changed_spends(spenders)
+    local fields, count, has_new = {}, 0, false
+    for spender, record in pairs(spenders) do
+      if record[7] then
+        fields[count + 1], fields[count + 2] = spender, store(record)
+        count, has_new = count + 2, has_new or record[8]
+      end
+    end
+    return count > 0 and fields, has_new
+  end
+  local function write_spends(month, fields, has_new)
+    local key = spend_prefix .. month
+    call('HSET', key, unpack(fields))
+    -- It outlasts the month and the one after it.
+    if has_new and call('PTTL', key) == -1 then call('PEXPIRE', key, 6048000000) end
+  end
+  local function write(money)
+    local spends
+    -- Nothing is written before it is certain that no amount is inexact.
+    if months then
+      for month, spenders in pairs(months) do
+        local fields, has_new = changed_spends(spenders)
+        if fields then
+          spends = spends or {}
+          spends[#spends + 1] = { month, fields, has_new }
+        end
+      end
+    end
+    if not (${isZero("charged")}) then call('HINCRBY', money, 'b', ${text(subtract(zero, "charged"))}) end
+    if spends then
+      for _, one in ipairs(spends) do write_spends(one[1], one[2], one[3]) end
+    end
+    local written, removed = { 'f', ${text("free")} }, nil
+    for _, id in ipairs(changed) do
+      local entry = entries[id]
+      if entry then
+        written[#written + 1] = id
+        written[#written + 1] = entry
+      else
+        removed = removed or {}
+        removed[#removed + 1] = id
+      end
+    end
+    call('HSET', money, unpack(written))
+    if removed then call('HDEL', money, unpack(removed)) end
+  end
+  function ${name}(tag, workspace_id, from, steps)
+    local money, at, head = tag .. ':money', from, nil
+    total, workspace, spend_prefix, charged = 0, workspace_id, tag .. ':spend:', ${zero}
+    entries, changed, months = {}, {}, nil
+    if steps == 1 then
+      local id = ARGV[from + 1]
+      head = call('HMGET', money, 'e', 'f', id)
+      entries[id] = head[3]
+    else
+      local ids = {}
+      for step = 1, steps do
+        ids[step] = ARGV[at + 1]
+        at = at + (ARGV[at] == 'h' and 5 or 3)
+      end
+      head = call('HMGET', money, 'e', 'f', unpack(ids))
+      for step = 1, steps do entries[ids[step]] = head[step + 2] end
+    end
+    if head[1] ~= generation then
+      for _ = 1, steps do reply('opening') end
+      return
+    end
+    free, at = ${parse("head[2]")}, from
+    for _ = 1, steps do
+      local kind = ARGV[at]
+      if kind == 'h' then
+        run_hold(ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+        at = at + 5
+      else
+        run_settlement(ARGV[at + 1], ARGV[at + 2], kind == 'd')
+        at = at + 3
+      end
+    end
+    if changed[1] then write(money) end
+  end
+end
+`;
 
 /**
  * Everything requests need of the shared state, for many requests of many workspaces in one call: calls counted in rate
  * windows, holds and settlements. The effect is that of one script for each, in the order of the call.
  *
- * ARGV: time, instance, then for every workspace: key prefix, workspace, generation, version for a workspace without one,
- * number of window calls, number of money steps, and these:
+ * ARGV: time, instance, key prefix, generation, version for workspaces without one, then for every workspace: workspace,
+ * 1000 × number of window calls + number of money steps, and these:
  *   window call:  key, limit; 'p' before the limit: the call is not counted
- *   hold:         'h', request, nanos, 'month|day|key|member|instance', limits as 'spender|span|nanos;' with the span d or m
- *   settlement:   's' or, when the hold may still arrive, 'd', request, charge
- * The reply is flat: for a window call allowed, remaining, reset, wait, version; for a hold or settlement its result, for
- * 'insufficient' also the free amount, for 'limit' its index, the spent and the held amount. A workspace that failed has
- * 'failed' and the reason for each entry instead, and nothing of it was changed.
+ *   hold:         'h', entry, nanos, 'month|day|key|member|instance', limits as 'spender span nanos' without spaces, where
+ *                 the spender is w, k or m and the span d or m
+ *   settlement:   's' or, when the hold may still arrive, 'd', entry, charge
+ * The reply is flat: the time in microseconds, then for a window call remaining or -1, reset in microseconds, version; for a
+ * hold or settlement its result, for 'insufficient' also the free amount, for 'limit' its index, the spent and the held
+ * amount. Entries that failed have 'failed' and the reason instead, and changed nothing.
  *
  * A sliding 60-second window is a list of call times in microseconds of Redis' clock, oldest first. When that clock is set
  * back, time stands still until it catches up; when it is set back by more than a window, the window starts over.
@@ -19,343 +245,72 @@ import { luaScript } from "./lua-script.ts";
  * Money is read first, computed here and written at the end, so that a failure writes nothing. Amounts are 64-bit
  * integers. They are computed as numbers while the sum of all is small enough to be exact, otherwise as pairs.
  *
+ * Redis spends about a fifth of a microsecond on every argument, a third on every value of the reply, and half a
+ * microsecond on every command: that is why there are so few of each.
+ *
  * With `#!lua`, Redis refuses the whole script instead of a part of it when its memory is full.
  */
 export const REQUESTS = luaScript(`#!lua
-local WINDOW_US, EXACT_MAX, PAIR = 60000000, 9e15, 1000000000
-local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
+local WINDOW_US, EXACT_MAX, ONE_BY_ONE_MAX = 60000000, 4e15, 3
+local call, floor, format = redis.call, math.floor, string.format
+local match, gmatch, find, sub, byte = string.match, string.gmatch, string.find, string.sub, string.byte
+local pack_values, unpack_values = struct.pack, struct.unpack
 local now_us
 if ARGV[1] ~= '' then now_us = ARGV[1] * 1000
 else
   local time = call('TIME')
   now_us = time[1] * 1000000 + time[2]
 end
-local since = format('%.0f', floor(now_us / 1000))
-local instance = ARGV[2]
-local replies, count = {}, 0
+local now_text, since = format('%d', now_us), format('%d', floor(now_us / 1000))
+local instance, prefix, generation, new_version = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local TOMBSTONE, PAID_TOMBSTONE = 't|0|' .. since .. '|||||', 'q|0|' .. since .. '|||||'
+local replies, count = { now_us }, 1
 local function reply(value)
   count = count + 1
   replies[count] = value
 end
-
+${PAIRS}${PAIR_RECORDS}
+-- Sums of a few of these are exact.
 local total
-local numbers = {
-  zero = 0,
-  parse = function(text)
-    local amount = tonumber(text)
-    total = total + math.abs(amount)
-    if total > EXACT_MAX then error('inexact', 0) end
-    return amount
-  end,
-  add = function(one, other) return one + other end,
-  subtract = function(one, other) return one - other end,
-  is_below = function(one, other) return one < other end,
-  is_zero = function(amount) return amount == 0 end,
-  text = function(amount) return format('%.0f', amount) end,
-}
-local function pair(high, low)
-  local carry = floor(low / PAIR)
-  return { high + carry, low - carry * PAIR }
+local function small(text)
+  local amount = tonumber(text)
+  total = total + math.abs(amount)
+  if total > EXACT_MAX then error('inexact', 0) end
+  return amount
 end
-local number_pairs = {
-  zero = { 0, 0 },
-  parse = function(text)
-    local sign, digits = match(text, '^(%-?)(%d+)$')
-    local high, low = tonumber(sub(digits, 1, -10)) or 0, tonumber(sub(digits, -9))
-    if sign == '-' then return pair(-high, -low) end
-    return { high, low }
-  end,
-  add = function(one, other) return pair(one[1] + other[1], one[2] + other[2]) end,
-  subtract = function(one, other) return pair(one[1] - other[1], one[2] - other[2]) end,
-  is_below = function(one, other) return one[1] < other[1] or (one[1] == other[1] and one[2] < other[2]) end,
-  is_zero = function(amount) return amount[1] == 0 and amount[2] == 0 end,
-  text = function(amount)
-    local sign, high, low = '', amount[1], amount[2]
-    if high < 0 then
-      local positive = pair(-high, -low)
-      sign, high, low = '-', positive[1], positive[2]
+local function load_record(stored)
+  if not stored then return { 0, 0, 0, 0, 0, '', false, true } end
+  if byte(stored) == 116 then error('inexact', 0) end
+  local day, month_spent, month_held, day_spent, day_held = unpack_values('<Bdddd', stored)
+  return { day, month_spent, month_held, day_spent, day_held, #stored > 33 and sub(stored, 34) or '', false }
+end
+local function check_small(amount)
+  if amount < 0 or amount > SMALL_MAX then error('inexact', 0) end
+end
+local function turn_record(record, day)
+  local days = record[6]
+  if record[1] ~= 0 then
+    check_small(record[4])
+    check_small(record[5])
+    days = days .. pack_values('<Bdd', record[1], record[4], record[5])
+  end
+  record[1], record[4], record[5], record[6] = day, 0, 0, days
+  for at = 1, #days, 17 do
+    if byte(days, at) == day then
+      local _, spent, held = unpack_values('<Bdd', days, at)
+      record[4], record[5], record[6] = spent, held, sub(days, 1, at - 1) .. sub(days, at + 17)
+      return
     end
-    if high == 0 then return sign .. format('%.0f', low) end
-    return sign .. format('%.0f%09.0f', high, low)
-  end,
-}
-
-local function open_window(key)
-  local now, first = now_us, nil
-  local stored = call('LLEN', key)
-  if stored == 0 then return { now = now, stored = 0, length = 0, renews = true } end
-  local last = tonumber(call('LINDEX', key, -1))
-  if last > now + WINDOW_US then
-    call('DEL', key)
-    return { now = now, stored = 0, length = 0, renews = true }
   end
-  local renews = floor(last / 1000000) ~= floor(now / 1000000)
-  if last > now then now = last end
-  first = tonumber(call('LINDEX', key, 0))
-  while first and first <= now - WINDOW_US do
-    local oldest = call('LRANGE', key, 0, 31)
-    local gone = 1
-    while oldest[gone + 1] and tonumber(oldest[gone + 1]) <= now - WINDOW_US do gone = gone + 1 end
-    call('LPOP', key, gone)
-    stored = stored - gone
-    first = stored > 0 and tonumber(oldest[gone + 1] or call('LINDEX', key, 0)) or nil
-  end
-  return { now = now, first = first, stored = stored, length = stored, renews = renews or stored == 0 }
+end
+local function store_record(record)
+  for n = 2, 5 do check_small(record[n]) end
+  local front = pack_values('<Bdddd', record[1], record[2], record[3], record[4], record[5])
+  return record[6] == '' and front or front .. record[6]
 end
 
-local function run_windows(tag, new_version, at, calls)
-  local version = call('GET', tag .. ':version')
-  if not version then
-    version = new_version
-    call('SET', tag .. ':version', version)
-  end
-  local windows = {}
-  for _ = 1, calls do
-    local key, limit, counts = tag .. ':window:' .. ARGV[at], tonumber(ARGV[at + 1]), true
-    if not limit then limit, counts = tonumber(sub(ARGV[at + 1], 2)), false end
-    local window = windows[key]
-    if not window then
-      window = open_window(key)
-      windows[key] = window
-    end
-    local now, length = window.now, window.length
-    local allowed, remaining, resets = 1, limit - length, now
-    if length >= limit then
-      allowed, remaining = 0, 0
-      local leaves = length - limit
-      resets = (leaves < window.stored and tonumber(call('LINDEX', key, leaves)) or now) + WINDOW_US
-    elseif counts then
-      window.length = length + 1
-      window.first = window.first or now
-      remaining = remaining - 1
-      resets = window.first + WINDOW_US
-    elseif window.first then resets = window.first + WINDOW_US
-    end
-    reply(allowed)
-    reply(remaining)
-    reply(math.ceil(resets / 1000))
-    reply(math.ceil((resets - now) / 1000))
-    reply(version)
-    at = at + 2
-  end
-  for key, window in pairs(windows) do
-    local added = window.length - window.stored
-    if added > 0 then
-      local time, times = format('%.0f', window.now), {}
-      for n = 1, added do times[n] = time end
-      call('RPUSH', key, unpack(times))
-      -- Once a second: the last call counts for 60 s.
-      if window.renews then call('PEXPIRE', key, 62000) end
-    end
-  end
-end
-
--- What one workspace does with money. A spend is what the requests of one month, day, key and member add to the counters
--- held and spent; a limited counter follows those that it counts.
-local parse, add, subtract, is_below, is_zero, text_of, zero
-local spent_prefix, workspace, free, free_before, charged
-local holds, is_paid, changed_ids, newly_paid, spends, counters
-local function counts(counter, spend)
-  if counter.month ~= spend.month or (counter.day and counter.day ~= spend.day) then return false end
-  local spender = counter.spender
-  return spender == workspace or spender == spend.key or spender == spend.member
-end
-local function follow(spend, counter)
-  local followers = spend.followers
-  if followers then followers[#followers + 1] = counter else spend.followers = { counter } end
-end
-local function spend_of(tail)
-  local spend = spends[tail]
-  if spend then return spend end
-  local month, day, key, member = match(tail, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|')
-  spend = { month = month, day = day, key = key, member = member, held = zero, spent = zero }
-  spends[tail] = spend
-  if counters then
-    for _, counter in pairs(counters) do
-      if counts(counter, spend) then follow(spend, counter) end
-    end
-  end
-  return spend
-end
-local function counter_of(spender, span, spend)
-  local day = span == 'd' and spend.day or nil
-  local id = spend.month .. '|' .. (day or '') .. '|' .. spender
-  counters = counters or {}
-  local counter = counters[id]
-  if counter then return counter end
-  local name = day and spender .. ':' .. day or spender
-  local stored = call('HMGET', spent_prefix .. spend.month, name .. ':s', name .. ':h')
-  counter = { month = spend.month, day = day, spender = spender }
-  counter.spent, counter.held = parse(stored[1] or '0'), parse(stored[2] or '0')
-  counters[id] = counter
-  for _, known in pairs(spends) do
-    if counts(counter, known) then
-      counter.spent, counter.held = add(counter.spent, known.spent), add(counter.held, known.held)
-      follow(known, counter)
-    end
-  end
-  return counter
-end
-local function limits_of(spend, limits_text)
-  local limits = spend.limits and spend.limits[limits_text]
-  if limits then return limits end
-  limits = {}
-  for spender, span, nanos in string.gmatch(limits_text, '([^|]*)|(%a)|(%d+);') do
-    limits[#limits + 1] = { counter = counter_of(spender, span, spend), nanos = parse(nanos) }
-  end
-  spend.limits = spend.limits or {}
-  spend.limits[limits_text] = limits
-  return limits
-end
-local TOMBSTONE = 't|0|' .. since .. '|||||'
-local function put_hold(id, hold)
-  holds[id] = hold
-  changed_ids[#changed_ids + 1] = id
-end
-local function run_hold(id, nanos_text, tail, limits_text)
-  local known = holds[id]
-  local kind = known and sub(known, 1, 1)
-  if kind == 't' then return reply('late') end
-  -- A hold of an earlier run continues from now on. A swept one holds nothing and is requested like a new one.
-  if kind == 'h' then
-    local before, spenders = match(known, '^h|(%d+)|%d+|([^|]*|[^|]*|[^|]*|[^|]*|)')
-    put_hold(id, 'h|' .. before .. '|' .. since .. '|' .. spenders .. instance)
-  end
-  if kind and kind ~= 's' then return reply('held') end
-  -- Already charged by another run: nothing is charged twice.
-  if is_paid[id] then return reply('late') end
-  local nanos = parse(nanos_text)
-  if is_below(free, nanos) then
-    reply('insufficient')
-    return reply(text_of(free))
-  end
-  local spend = spend_of(tail)
-  if limits_text ~= '' then
-    for n, limit in ipairs(limits_of(spend, limits_text)) do
-      local counter = limit.counter
-      if is_below(limit.nanos, add(add(counter.spent, counter.held), nanos)) then
-        reply('limit')
-        reply(n - 1)
-        reply(text_of(counter.spent))
-        return reply(text_of(counter.held))
-      end
-    end
-  end
-  free, spend.held = subtract(free, nanos), add(spend.held, nanos)
-  if spend.followers then
-    for _, counter in ipairs(spend.followers) do counter.held = add(counter.held, nanos) end
-  end
-  put_hold(id, 'h|' .. nanos_text .. '|' .. since .. '|' .. tail)
-  reply('held')
-end
-local function run_settlement(paid_key, id, charge_text, may_arrive)
-  local hold = holds[id]
-  if not hold or sub(hold, 1, 1) == 't' then
-    if is_paid[id] == nil then is_paid[id] = call('HEXISTS', paid_key, id) == 1 end
-    if is_paid[id] then return reply('paid') end
-    if may_arrive then put_hold(id, TOMBSTONE) end
-    return reply('none')
-  end
-  local nanos_text, tail = match(hold, '^%a|(%d+)|%d+|(.*)$')
-  local nanos, charge, spend = parse(nanos_text), parse(charge_text), spend_of(tail)
-  put_hold(id, may_arrive and TOMBSTONE)
-  free, charged = subtract(add(free, nanos), charge), add(charged, charge)
-  spend.held, spend.spent = subtract(spend.held, nanos), add(spend.spent, charge)
-  if spend.followers then
-    for _, counter in ipairs(spend.followers) do
-      counter.held, counter.spent = subtract(counter.held, nanos), add(counter.spent, charge)
-    end
-  end
-  if charge_text ~= '0' then
-    is_paid[id] = true
-    newly_paid = newly_paid or {}
-    newly_paid[#newly_paid + 1] = id
-    newly_paid[#newly_paid + 1] = '1'
-  end
-  reply('settled')
-end
-local function read_entries(key, ids, found)
-  if #ids == 1 then found[ids[1]] = call('HGET', key, ids[1])
-  else
-    for n, value in ipairs(call('HMGET', key, unpack(ids))) do found[ids[n]] = value end
-  end
-end
-local function write_amounts(key, spender, day, kind, text)
-  if spender == '' then return end
-  call('HINCRBY', key, spender .. ':' .. day .. kind, text)
-  return call('HINCRBY', key, spender .. kind, text)
-end
-local function write_spend(spend, kind, nanos)
-  if is_zero(nanos) then return end
-  local key, day, text = spent_prefix .. spend.month, spend.day, text_of(nanos)
-  local sum = write_amounts(key, workspace, day, kind, text)
-  write_amounts(key, spend.key, day, kind, text)
-  write_amounts(key, spend.member, day, kind, text)
-  -- The key may be new. It outlasts the month and the one after it.
-  if sum == tonumber(text) and call('PTTL', key) == -1 then call('PEXPIRE', key, 6048000000) end
-end
-local function write_holds(holds_key, paid_key)
-  local put, removed
-  for _, id in ipairs(changed_ids) do
-    if holds[id] then
-      put = put or {}
-      put[#put + 1] = id
-      put[#put + 1] = holds[id]
-    else
-      removed = removed or {}
-      removed[#removed + 1] = id
-    end
-  end
-  if put then call('HSET', holds_key, unpack(put)) end
-  if newly_paid then call('HSET', paid_key, unpack(newly_paid)) end
-  if removed then call('HDEL', holds_key, unpack(removed)) end
-end
-local function run_money(arithmetic, tag, workspace_id, generation, from, steps)
-  parse, add, subtract, text_of = arithmetic.parse, arithmetic.add, arithmetic.subtract, arithmetic.text
-  is_below, is_zero, zero = arithmetic.is_below, arithmetic.is_zero, arithmetic.zero
-  total, spent_prefix, workspace = 0, tag .. ':spent:', workspace_id
-  local wallet, holds_key, paid_key = tag .. ':wallet', tag .. ':holds', tag .. ':paid'
-  local head = call('HMGET', wallet, 'e', 'f')
-  if head[1] ~= generation then
-    for _ = 1, steps do reply('opening') end
-    return
-  end
-  free, charged = parse(head[2]), zero
-  free_before = free
-  local ids, held_ids, at = {}, nil, from
-  for step = 1, steps do
-    ids[step] = ARGV[at + 1]
-    if ARGV[at] == 'h' then
-      held_ids = held_ids or {}
-      held_ids[#held_ids + 1] = ARGV[at + 1]
-      at = at + 5
-    else at = at + 3 end
-  end
-  holds, is_paid, changed_ids, newly_paid, spends, counters = {}, {}, {}, nil, {}, nil
-  read_entries(holds_key, ids, holds)
-  if held_ids then read_entries(paid_key, held_ids, is_paid) end
-  at = from
-  for step = 1, steps do
-    local kind = ARGV[at]
-    if kind == 'h' then
-      run_hold(ids[step], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
-      at = at + 5
-    else
-      run_settlement(paid_key, ids[step], ARGV[at + 2], kind == 'd')
-      at = at + 3
-    end
-  end
-  local freed = subtract(free, free_before)
-  if not is_zero(freed) then call('HINCRBY', wallet, 'f', text_of(freed)) end
-  if not is_zero(charged) then call('HINCRBY', wallet, 'b', text_of(subtract(zero, charged))) end
-  for _, spend in pairs(spends) do
-    write_spend(spend, ':h', spend.held)
-    write_spend(spend, ':s', spend.spent)
-  end
-  write_holds(holds_key, paid_key)
-end
-
--- Runs a part of a workspace, or fails it for all of its entries.
+${WINDOW_CALLS}${moneyWith(NUMBERS)}${moneyWith(NUMBER_PAIRS)}
+${SINGLE_STEPS}-- Runs a part of a workspace, or fails it for all of its entries.
 local function attempt(entries, run, ...)
   local before = count
   local is_done, problem = pcall(run, ...)
@@ -368,18 +323,25 @@ local function attempt(entries, run, ...)
     reply(type(problem) == 'table' and problem.err or tostring(problem))
   end
 end
-local at = 3
+local at = 6
 while ARGV[at] do
-  local tag, workspace, generation, new_version, calls, steps = unpack(ARGV, at, at + 5)
-  calls, steps, at = tonumber(calls), tonumber(steps), at + 6
-  if calls > 0 then attempt(calls, run_windows, tag, new_version, at, calls) end
+  local workspace, entries = ARGV[at], tonumber(ARGV[at + 1])
+  local tag, calls = prefix .. '{' .. workspace .. '}', floor(entries / 1000)
+  local steps = entries - 1000 * calls
+  at = at + 2
+  if calls > 0 then attempt(calls, run_windows, tag, at, calls) end
   at = at + 2 * calls
-  if steps > 0 then
-    if attempt(steps, run_money, numbers, tag, workspace, generation, at, steps) == 'inexact' then
-      attempt(steps, run_money, number_pairs, tag, workspace, generation, at, steps)
+  if steps > ONE_BY_ONE_MAX then
+    if attempt(steps, run_money, tag, workspace, at, steps) == 'inexact' then
+      attempt(steps, run_large_money, tag, workspace, at, steps)
+    end
+    for _ = 1, steps do at = at + (ARGV[at] == 'h' and 5 or 3) end
+  else
+    for _ = 1, steps do
+      if attempt(1, run_one, tag, workspace, at) == 'inexact' then attempt(1, run_large_money, tag, workspace, at, 1) end
+      at = at + (ARGV[at] == 'h' and 5 or 3)
     end
   end
-  for _ = 1, steps do at = at + (ARGV[at] == 'h' and 5 or 3) end
 end
 return replies
 `);

@@ -142,7 +142,7 @@ async function settleAll(
   await inBatches(uses, (use) => claims.record(use));
   const ids = [...charged.map(({ requestId }) => requestId), ...others.map(({ id }) => id)];
   if (ids.some((id) => claims.isRecordQueued(id))) await retries.drain();
-  for (const [workspaceId, requestIds] of paid) await wallets.forgetPaid(workspaceId, requestIds);
+  await wallets.forgetPaid(paid);
 }
 
 async function inBatches<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {

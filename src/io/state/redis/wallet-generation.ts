@@ -172,7 +172,7 @@ export class WalletGeneration implements GenerationView {
     }
     if (isIndexed === 1) {
       // Another request may have created it meanwhile.
-      if ((await connection.send(["HGET", keys.walletKeys(workspaceId).wallet, "e"])) === current) return "created";
+      if ((await connection.send(["HGET", keys.walletKeys(workspaceId).money, "e"])) === current) return "created";
       this.#deps.log.error({ workspaceId }, "wallet-state: wallet missing in Redis, all will be rebuilt");
       this.#phase = { is: "closed" };
       await connection.send(["DEL", keys.openGeneration, index]);

@@ -2,7 +2,7 @@ import type { DailySpend } from "../../../domain/admission/shared-state.ts";
 import type { Lock } from "../../../domain/fleet/coordination-store.ts";
 import { spanOf } from "../../../kit/calendar.ts";
 import type { RedisIdempotencyClaims } from "./idempotency-claims.ts";
-import { type KeySpace, monthAndDay } from "./key-space.ts";
+import { type KeySpace, monthAndDay, requestField } from "./key-space.ts";
 import { luaScript } from "./lua-script.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { delay, type RedisCoordinationStore } from "./redis-coordination-store.ts";
@@ -171,8 +171,8 @@ async function fillWallet(
   { balanceNanos, lines }: WalletContent,
   monthsToClear: readonly string[],
 ): Promise<"filled" | "newer"> {
-  const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
-  const fillKeys = [wallet, holds, paid, spent, ...monthsToClear.map((month) => `${spent}${month}`)];
+  const { money, spend } = keys.walletKeys(workspaceId);
+  const fillKeys = [money, spend, ...monthsToClear.map((month) => `${spend}${month}`)];
   const parts = Math.max(1, Math.ceil(lines.length / LINES_MAX));
   for (let part = 0; part < parts; part += 1) {
     const name = parts === 1 ? "only" : part === 0 ? "first" : part === parts - 1 ? "last" : "middle";
@@ -193,5 +193,5 @@ function spendLine({ keyId, memberId, day, nanos }: DailySpend): string[] {
 }
 
 function holdLine({ kind, requestId, nanos, atMs, keyId, memberId, instance }: InstanceHold): string[] {
-  return [kind, requestId, nanos, ...monthAndDay(atMs), keyId, memberId ?? "", instance];
+  return [kind, requestField(requestId), nanos, ...monthAndDay(atMs), keyId, memberId ?? "", instance];
 }

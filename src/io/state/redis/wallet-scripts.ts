@@ -1,15 +1,18 @@
+import { PAIR_RECORDS, PAIRS } from "./amount-scripts.ts";
 import { luaScript } from "./lua-script.ts";
 
 /** How long Redis knows that a credit or withdrawal was applied, so that a retry does not apply it again. */
 export const CHANGE_MARK_MS = 3_600_000;
 
 /*
- * A wallet is a hash: b balance, f free (balance minus holds), e the generation it was filled in, l the generation that
- * is filling it. Amounts are 64-bit integers, which Lua numbers cannot hold: they are only added by HINCRBY and passed on
- * as text. Of the result of HINCRBY only the sign is read, which rounding does not change.
+ * The money of a workspace is a hash: b balance, f free (balance minus holds), e the generation it was filled in, l the
+ * generation that is filling it, and by request r<id> what it holds. b and f are 64-bit integers, which Lua numbers cannot
+ * hold: they are only added by HINCRBY and passed on as text. Of the result of HINCRBY only the sign is read, which
+ * rounding does not change.
  *
- * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h held; s swept or released, of nothing; a adopted, a
- * charge on its way into SQL whose hold was lost; t a tombstone that bars a hold which may still arrive.
+ * What a request holds is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h held; s swept or released, of nothing;
+ * a adopted, a charge on its way into SQL whose hold was lost; t a tombstone that bars a hold which may still arrive;
+ * p (alone) charged, and SQL may not have the charge yet; q both p and t.
  *
  * With `#!lua`, Redis refuses a whole script instead of a part of it when its memory is full.
  *
@@ -31,45 +34,78 @@ local function now_ms(test_time)
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local function spend(prefix, month, day, spenders, kind, nanos)
+`;
+
+const SPEND_HELPERS = `${HELPERS}${PAIRS}${PAIR_RECORDS}
+local months = {}
+local function spend(month, day, spenders, place, nanos)
   if nanos == '0' then return end
-  local key = prefix .. month
+  local records, amount = months[month] or {}, pair_of(nanos)
+  months[month] = records
   for _, spender in ipairs(spenders) do
     if spender ~= '' then
-      redis.call('HINCRBY', key, spender .. ':' .. kind, nanos)
-      redis.call('HINCRBY', key, spender .. ':' .. day .. ':' .. kind, nanos)
+      local record = records[spender] or load_pair_record(redis.call('HGET', KEYS[2] .. month, spender))
+      records[spender] = record
+      turn_pair_record(record, tonumber(day))
+      record[place], record[place + 2] = pair_sum(record[place], amount), pair_sum(record[place + 2], amount)
     end
   end
-  -- Outlasts the month and the one after it.
-  if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, 6048000000) end
+end
+local SPENT, HELD = 2, 3
+local function write_spends()
+  for month, records in pairs(months) do
+    local key = KEYS[2] .. month
+    for spender, record in pairs(records) do redis.call('HSET', key, spender, store_pair_record(record)) end
+    -- Outlasts the month and the one after it.
+    if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, 6048000000) end
+  end
 end
 local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
 -- The hold stays as swept, so that a late charge still finds it.
-local function give_back(wallet, holds, prefix, workspace, id, hold)
+local function give_back(money, workspace, entry, hold)
   local _, nanos, _, month, day, key, member = string.match(hold, HOLD)
-  add(wallet, 'f', nanos)
-  spend(prefix, month, day, { workspace, key, member }, 'h', negative(nanos))
-  redis.call('HSET', holds, id, 's|0' .. string.sub(hold, 3 + #nanos))
+  add(money, 'f', nanos)
+  spend(month, day, { workspace, key, member }, HELD, negative(nanos))
+  redis.call('HSET', money, entry, 's|0' .. string.sub(hold, 3 + #nanos))
 end
 `;
 
 /**
  * Adds a hold without a balance check: of a request in flight that is missing in this generation (kind h), or of a charge
- * that is about to be written to SQL and never reached the wallet (kind a, of nothing). ARGV: generation, request, kind,
+ * that is about to be written to SQL and never reached the wallet (kind a, of nothing). ARGV: generation, entry, kind,
  * nanos, workspace, key, member, month, day, instance, time.
  */
-export const ADOPT = luaScript(`${HELPERS}
-local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local epoch, id, kind, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 9)
-if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
-local hold = redis.call('HGET', holds, id)
-if hold and string.sub(hold, 1, 1) ~= 't' then return 'known' end
-if redis.call('HEXISTS', paid, id) == 1 then return 'known' end
-add(wallet, 'f', negative(nanos))
-spend(prefix, month, day, { workspace, key, member }, 'h', nanos)
+export const ADOPT = luaScript(`${SPEND_HELPERS}
+local money = KEYS[1]
+local epoch, entry, kind, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 9)
+if redis.call('HGET', money, 'e') ~= epoch then return 'opening' end
+local known = redis.call('HGET', money, entry)
+if known and string.sub(known, 1, 1) ~= 't' then return 'known' end
+add(money, 'f', negative(nanos))
+spend(month, day, { workspace, key, member }, HELD, nanos)
+write_spends()
 local since = string.format('%.0f', now_ms(ARGV[11]))
-redis.call('HSET', holds, id, table.concat({ kind, nanos, since, month, day, key, member, ARGV[10] }, '|'))
+redis.call('HSET', money, entry, table.concat({ kind, nanos, since, month, day, key, member, ARGV[10] }, '|'))
 return 'adopted'
+`);
+
+/**
+ * SQL has these charges, so they need not be remembered; a hold that may still arrive stays barred. ARGV: key prefix, then
+ * for every workspace its id, the number of entries, and these.
+ */
+export const FORGET_PAID = luaScript(`
+local at = 2
+while ARGV[at] do
+  local money, count, gone = ARGV[1] .. '{' .. ARGV[at] .. '}:money', tonumber(ARGV[at + 1]), {}
+  for n, known in ipairs(redis.call('HMGET', money, unpack(ARGV, at + 2, at + 1 + count))) do
+    local entry = ARGV[at + 1 + n]
+    if known == 'p' then gone[#gone + 1] = entry
+    elseif known and string.sub(known, 1, 1) == 'q' then redis.call('HSET', money, entry, 't' .. string.sub(known, 2)) end
+  end
+  if gone[1] then redis.call('HDEL', money, unpack(gone)) end
+  at = at + 2 + count
+end
+return 1
 `);
 
 /** Adds to the balance once. ARGV: generation, nanos. KEYS[2] marks it as applied. */
@@ -121,109 +157,124 @@ if e ~= ARGV[1] then return { 'opening' } end
 return { 'open', b, f }
 `);
 
-/** ARGV: generation, then fields of the month. */
-export const READ_SPENDING = luaScript(`
+/** Spent and held of a day, then of its month. ARGV: generation, spender, month, day. */
+export const READ_SPENDING = luaScript(`${SPEND_HELPERS}
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return { 'opening' } end
-local figures = redis.call('HMGET', KEYS[2], unpack(ARGV, 2))
-return { 'open', unpack(figures) }
+local record = load_pair_record(redis.call('HGET', KEYS[2] .. ARGV[3], ARGV[2]))
+turn_pair_record(record, tonumber(ARGV[4]))
+return { 'open', pair_text(record[4]), pair_text(record[5]), pair_text(record[2]), pair_text(record[3]) }
 `);
 
 /** ARGV: generation, workspace, key, member, month, day, nanos. */
-export const ADD_SPENT = luaScript(`${HELPERS}
+export const ADD_SPENT = luaScript(`${SPEND_HELPERS}
 local epoch, workspace, key, member, month, day, nanos = unpack(ARGV)
 if redis.call('HGET', KEYS[1], 'e') ~= epoch then return 'opening' end
-spend(KEYS[2], month, day, { workspace, key, member }, 's', nanos)
+spend(month, day, { workspace, key, member }, SPENT, nanos)
+write_spends()
 return 'spent'
 `);
 
 /** Releases holds older than an age, and removes them after twice that. ARGV: generation, age, workspace, time. */
-export const SWEEP = luaScript(`${HELPERS}
-local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('HGET', wallet, 'e') ~= ARGV[1] then return 0 end
+export const SWEEP = luaScript(`${SPEND_HELPERS}
+local money = KEYS[1]
+if redis.call('HGET', money, 'e') ~= ARGV[1] then return 0 end
 local now, age = now_ms(ARGV[4]), tonumber(ARGV[2])
-local all = redis.call('HGETALL', holds)
+local all = redis.call('HGETALL', money)
 local given = 0
 for at = 1, #all, 2 do
-  local id, hold = all[at], all[at + 1]
+  local entry, hold = all[at], all[at + 1]
   local kind, _, since = string.match(hold, HOLD)
-  local old = now - since
-  if kind == 'h' and old >= age then
-    given = given + 1
-    give_back(wallet, holds, prefix, ARGV[3], id, hold)
+  if kind and string.sub(entry, 1, 1) == 'r' then
+    local old = now - since
+    if kind == 'h' and old >= age then
+      given = given + 1
+      give_back(money, ARGV[3], entry, hold)
+    end
+    if kind ~= 'a' and kind ~= 'q' and old >= 2 * age then redis.call('HDEL', money, entry) end
   end
-  if kind ~= 'a' and old >= 2 * age then redis.call('HDEL', holds, id) end
 end
+write_spends()
 return given
 `);
 
-/** Releases the hold of one request. ARGV: generation, workspace, request. */
-export const RELEASE_HOLD = luaScript(`${HELPERS}
-local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
-local epoch, workspace, id = unpack(ARGV)
-if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
-local hold = redis.call('HGET', holds, id)
-if hold and string.sub(hold, 1, 1) == 'h' then give_back(wallet, holds, prefix, workspace, id, hold) end
+/** Releases the hold of one request. ARGV: generation, workspace, entry. */
+export const RELEASE_HOLD = luaScript(`${SPEND_HELPERS}
+local money = KEYS[1]
+local epoch, workspace, entry = unpack(ARGV)
+if redis.call('HGET', money, 'e') ~= epoch then return 0 end
+local hold = redis.call('HGET', money, entry)
+if hold and string.sub(hold, 1, 1) == 'h' then give_back(money, workspace, entry, hold) end
+write_spends()
 return 1
 `);
 
 /**
  * Releases holds that some instances took before a moment. ARGV: generation, workspace, moment, number of instances, their
- * ids, then requests whose holds stay.
+ * ids, then entries whose holds stay.
  */
-export const RELEASE_HOLDS_BEFORE = luaScript(`${HELPERS}
-local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+export const RELEASE_HOLDS_BEFORE = luaScript(`${SPEND_HELPERS}
+local money = KEYS[1]
 local epoch, workspace, moment, count = unpack(ARGV, 1, 4)
-if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
+if redis.call('HGET', money, 'e') ~= epoch then return 0 end
 local ended, kept = {}, {}
 for at = 5, #ARGV do
   local named = at <= 4 + count and ended or kept
   named[ARGV[at]] = true
 end
-local all = redis.call('HGETALL', holds)
+local all = redis.call('HGETALL', money)
 for at = 1, #all, 2 do
-  local id, hold = all[at], all[at + 1]
+  local entry, hold = all[at], all[at + 1]
   local kind, _, since = string.match(hold, HOLD)
-  local is_theirs = ended[string.match(hold, '|([^|]*)$')] and tonumber(since) < tonumber(moment)
-  if kind == 'h' and is_theirs and not kept[id] then give_back(wallet, holds, prefix, workspace, id, hold) end
+  if kind == 'h' and string.sub(entry, 1, 1) == 'r' and not kept[entry] then
+    local is_theirs = ended[string.match(hold, '|([^|]*)$')] and tonumber(since) < tonumber(moment)
+    if is_theirs then give_back(money, workspace, entry, hold) end
+  end
 end
+write_spends()
 return 1
 `);
 
 /**
  * Fills a wallet in a new generation, in parts: the first clears it, the last opens it. A part of an older generation
- * changes nothing once a newer one has begun. KEYS after the fourth are months to clear. ARGV: generation, part, balance,
- * workspace, time, then for every line kind (h hold, c charge, s spend), id, nanos, month, day, key, member, instance.
+ * changes nothing once a newer one has begun. KEYS after the second are months to clear. ARGV: generation, part, balance,
+ * workspace, time, then for every line kind (h hold, c charge, s spend), entry, nanos, month, day, key, member, instance.
  */
-export const FILL = luaScript(`${HELPERS}
-local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+export const FILL = luaScript(`${SPEND_HELPERS}
+local money = KEYS[1]
 local epoch, part, balance, workspace = unpack(ARGV, 1, 4)
-local filled, filling = unpack(redis.call('HMGET', wallet, 'e', 'l'))
+local filled, filling = unpack(redis.call('HMGET', money, 'e', 'l'))
 if filled == epoch then return 'filled' end
 if (filled and filled > epoch) or (filling and filling > epoch) then return 'newer' end
 if part == 'first' or part == 'only' then
   redis.call('DEL', unpack(KEYS))
-  redis.call('HSET', wallet, 'l', epoch, 'b', balance, 'f', balance)
+  redis.call('HSET', money, 'l', epoch, 'b', balance, 'f', balance)
 elseif filling ~= epoch then return 'newer' end
 local since = string.format('%.0f', now_ms(ARGV[5]))
 for at = 6, #ARGV, 8 do
-  local kind, id, nanos, month, day, key, member, instance = unpack(ARGV, at, at + 7)
+  local kind, entry, nanos, month, day, key, member, instance = unpack(ARGV, at, at + 7)
   local spenders = { workspace, key, member }
-  if kind == 'h' then
-    local hold = table.concat({ 'h', nanos, since, month, day, key, member, instance }, '|')
-    if redis.call('HSETNX', holds, id, hold) == 1 then
-      add(wallet, 'f', negative(nanos))
-      spend(prefix, month, day, spenders, 'h', nanos)
+  if kind == 's' then spend(month, day, spenders, SPENT, nanos)
+  else
+    local known = redis.call('HGET', money, entry)
+    if kind == 'h' and known == false then
+      local hold = table.concat({ 'h', nanos, since, month, day, key, member, instance }, '|')
+      redis.call('HSET', money, entry, hold)
+      add(money, 'f', negative(nanos))
+      spend(month, day, spenders, HELD, nanos)
+    elseif kind == 'c' and known ~= 'p' then
+      -- An instance that missed the charge may still hold it.
+      if known then give_back(money, workspace, entry, known) end
+      redis.call('HSET', money, entry, 'p')
+      add(money, 'b', negative(nanos))
+      add(money, 'f', negative(nanos))
+      spend(month, day, spenders, SPENT, nanos)
     end
-  elseif kind == 's' then spend(prefix, month, day, spenders, 's', nanos)
-  elseif redis.call('HSETNX', paid, id, '1') == 1 then
-    add(wallet, 'b', negative(nanos))
-    add(wallet, 'f', negative(nanos))
-    spend(prefix, month, day, spenders, 's', nanos)
   end
 end
+write_spends()
 if part == 'last' or part == 'only' then
-  redis.call('HSET', wallet, 'e', epoch)
-  redis.call('HDEL', wallet, 'l')
+  redis.call('HSET', money, 'e', epoch)
+  redis.call('HDEL', money, 'l')
 end
 return 'filled'
 `);
