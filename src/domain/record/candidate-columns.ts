@@ -29,12 +29,18 @@ export type CandidateColumns = {
   readonly attested: readonly number[];
   readonly unscored: readonly number[];
   /** Null for a candidate without this score. */
-  readonly scores: Readonly<Record<string, ScoreColumn>>;
+  readonly scores: Readonly<Record<string, ScoreColumn | SteppedColumn>>;
   /** Scores that all candidates of a model share, by the order in which models appear. */
-  readonly modelScores: Readonly<Record<string, ScoreColumn>>;
+  readonly modelScores: Readonly<Record<string, ScoreColumn | SteppedColumn>>;
 };
 
 type ScoreColumn = readonly (number | null)[];
+
+/** Candidates are in order, so neighbours are alike: the difference to the one before, in whole numbers of 1 / `by`. */
+type SteppedColumn = { readonly by: number; readonly steps: ScoreColumn };
+
+/** Scores have at most four decimals. */
+const STEPS_PER_UNIT = [1, 10, 100, 10_000];
 
 export function toColumns(candidates: readonly CandidateRecord[]): CandidateColumns {
   const numbers = new Map<string, number>();
@@ -54,12 +60,12 @@ export function toColumns(candidates: readonly CandidateRecord[]): CandidateColu
       scores.set(name, column);
       column[index] = candidate.scores[name] ?? null;
     }
-  const rows: [string, ScoreColumn][] = [];
-  const shared: [string, ScoreColumn][] = [];
+  const rows: [string, ScoreColumn | SteppedColumn][] = [];
+  const shared: [string, ScoreColumn | SteppedColumn][] = [];
   for (const [name, column] of scores) {
     const ofModels = valuesByModel(column, model);
-    if (ofModels === undefined) rows.push([name, column]);
-    else shared.push([name, ofModels]);
+    if (ofModels === undefined) rows.push([name, toSteps(column)]);
+    else shared.push([name, toSteps(ofModels)]);
   }
   const columns = {
     model,
@@ -88,6 +94,33 @@ function valuesByModel(column: ScoreColumn, model: readonly number[]): ScoreColu
   return [...values.values()];
 }
 
+/** The column itself when steps would not give the same numbers. */
+function toSteps(column: ScoreColumn): ScoreColumn | SteppedColumn {
+  for (const by of STEPS_PER_UNIT) {
+    let last = 0;
+    const steps = column.map((value) => {
+      if (value === null) return null;
+      const whole = Math.round(value * by);
+      const step = whole - last;
+      last = whole;
+      return step;
+    });
+    const restored = fromSteps({ by, steps });
+    if (column.every((value, index) => Object.is(value, restored[index]))) return { by, steps };
+  }
+  return column;
+}
+
+function fromSteps(column: ScoreColumn | SteppedColumn): ScoreColumn {
+  if (!("by" in column)) return column;
+  let whole = 0;
+  return column.steps.map((step) => {
+    if (step === null) return null;
+    whole += step;
+    return whole / column.by;
+  });
+}
+
 /** The candidates of columns that this program wrote; nothing is validated here. */
 function fromColumns(columns: CandidateColumns): JsonObject[] {
   const { texts } = columns;
@@ -95,16 +128,17 @@ function fromColumns(columns: CandidateColumns): JsonObject[] {
     (indices) => new Set(indices),
   );
   const placeOfModel = new Map([...new Set(columns.model)].map((number, place) => [number, place]));
-  const shared = Object.entries(columns.modelScores).map(([name, values]): [string, ScoreColumn] => [
-    name,
-    columns.model.map((number) => values[placeOfModel.get(number) ?? -1] ?? null),
-  ]);
-  const scores = [...Object.entries(columns.scores), ...shared];
+  const shared = Object.entries(columns.modelScores).map(([name, column]): [string, ScoreColumn] => {
+    const values = fromSteps(column);
+    return [name, columns.model.map((number) => values[placeOfModel.get(number) ?? -1] ?? null)];
+  });
+  const own = Object.entries(columns.scores).map(([name, column]): [string, ScoreColumn] => [name, fromSteps(column)]);
+  const scores = [...own, ...shared];
   return columns.model.map((number, index) => {
     const textAt = (column: readonly number[]) => texts[column[index] ?? -1] ?? "";
     const model = texts[number] ?? "";
     const provider = textAt(columns.provider);
-    const own = scores.flatMap(([name, values]) => (values[index] == null ? [] : [[name, values[index]]]));
+    const known = scores.flatMap(([name, values]) => (values[index] == null ? [] : [[name, values[index]]]));
     return {
       endpoint: fullEndpoint(textAt(columns.endpoint), { model, provider }),
       model,
@@ -113,7 +147,7 @@ function fromColumns(columns: CandidateColumns): JsonObject[] {
       ...(attested?.has(index) ? { attested: true } : {}),
       outcome: excluded?.has(index) ? "excluded" : "planned",
       reason: fullReason(textAt(columns.reason), index),
-      scores: unscored?.has(index) ? null : Object.fromEntries(own),
+      scores: unscored?.has(index) ? null : Object.fromEntries(known),
     };
   });
 }

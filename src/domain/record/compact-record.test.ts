@@ -10,6 +10,8 @@ import { DailyRollup } from "./rollup.ts";
 
 const few = fc.constantFrom("a", "b");
 const figure = fc.constantFrom(0, 7);
+/** Whole, with decimals that steps have, and others. */
+const score = fc.constantFrom(0, 7, 0.1234, 0.9, -2.5, 1 / 3, 12_345_678_901);
 const level = fc.constantFrom("L0" as const, "L3" as const);
 
 const usage: fc.Arbitrary<UsageRecord> = fc.record(
@@ -51,7 +53,7 @@ const manyCandidates: fc.Arbitrary<DecisionRecord> = fc
   .array(
     fc.record({
       ...{ provider: few, model: few, level, region: few, isOdd: fc.boolean(), isExcluded: fc.boolean() },
-      ...{ attested: fc.boolean(), scores: fc.option(fc.dictionary(few, figure)) },
+      ...{ attested: fc.boolean(), scores: fc.option(fc.dictionary(few, score)) },
     }),
     { minLength: COLUMNS_MIN, maxLength: 3 * COLUMNS_MIN },
   )
@@ -133,7 +135,7 @@ describe("the compact text of a record", () => {
     expect(packColumns(plain)).toBe(plain);
   });
 
-  test("LOG-01 columns of earlier records keep the word of their reasons", () => {
+  test("LOG-01 columns of earlier records keep their reasons and scores", () => {
     const one = {
       model: "acme/m",
       provider: "p",
@@ -149,6 +151,10 @@ describe("the compact text of a record", () => {
       reason: candidates.map(() => 4),
     };
     expect(storedCandidates({ columns })).toEqual(candidates);
+    // Their scores were plain numbers.
+    const scores = { total: candidates.map((_, n) => 1 - n / 8) };
+    const scored = candidates.map((candidate, n) => ({ ...candidate, scores: { total: 1 - n / 8 } }));
+    expect(storedCandidates({ columns: { ...columns, scores } })).toEqual(scored);
   });
 
   test("BILL-02 gives the same roll-ups as the full text", () => {
