@@ -69,7 +69,7 @@ export function probeHandlers({ edge, readiness, metrics, worker, operatorTokens
     },
     isOperator({ headers: { authorization }, clientAddress }) {
       const isRight = operatorTokens.verify(authorization, clientAddress);
-      if (!isRight && authorization !== undefined) operatorTokens.reject(clientAddress);
+      if (!isRight && authorization !== undefined) operatorTokens.reject(clientAddress, authorization);
       return isRight;
     },
   });

@@ -75,11 +75,11 @@ export async function authenticateManager(
   const bearer = parseBearerToken(authorization);
   if (bearer?.startsWith(TOKEN_PREFIX) === true) {
     const token = auth.tokens.findValid(sha256Hex(bearer), nowMs);
-    if (token === undefined) throw rejectToken(auth, clientAddress);
+    if (token === undefined) throw rejectToken(auth, request);
     return { is: "token", token };
   }
   const person = await auth.personOf(headers);
-  if (person === undefined) throw authorization === undefined ? signedOutFault() : rejectToken(auth, clientAddress);
+  if (person === undefined) throw authorization === undefined ? signedOutFault() : rejectToken(auth, request);
   if (person.via === "cookie" && !SAFE_METHODS.includes(request.method) && !isOwnOrigin(headers, auth.publicUrl))
     throw crossSiteFault();
   return { is: "person", person };
@@ -100,8 +100,8 @@ function missingCredentialsFault(): Fault {
   });
 }
 
-function rejectToken({ operatorTokens }: ManagerAuth, clientAddress: string): Fault {
-  operatorTokens.reject(clientAddress);
+function rejectToken({ operatorTokens }: ManagerAuth, { headers, clientAddress }: PresentedCredentials): Fault {
+  operatorTokens.reject(clientAddress, headers.authorization);
   return fault("invalid_admin_token", {
     message:
       "The token is not the operator token, a valid management token or a session. The operator token is in DATA_DIR/admin-token, or in GATEWAY_ADMIN_TOKEN.",

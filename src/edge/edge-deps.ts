@@ -35,7 +35,7 @@ type OperatorTokens = {
   /** True when an `Authorization` header carries the operator's token. */
   verify(authorization: string | undefined, address: string): boolean;
   /** Counts a token that is neither the operator's nor another valid one. */
-  reject(address: string): void;
+  reject(address: string, authorization: string | undefined): void;
 };
 
 /** How callers of the management API are authenticated. */

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { Fault } from "../contract/faults.ts";
+import { KEY_PREFIXES } from "../domain/tenancy/key.ts";
+import { TOKEN_PREFIX } from "../domain/tenancy/token.ts";
 import { OperatorTokenVerifier, type TokenRejection } from "./operator-token-verifier.ts";
 
 const TOKEN = "the-operator-token-of-this-test";
@@ -16,7 +18,7 @@ function openVerifier() {
   const attempt = (address: string, token = "wrong") => {
     try {
       if (verifier.verify(bearer(token), address)) return "accepted";
-      verifier.reject(address);
+      verifier.reject(address, bearer(token));
       return "rejected";
     } catch (error) {
       if (error instanceof Fault) return `${error.code} ${error.headers?.["retry-after"]}`;
@@ -45,6 +47,15 @@ test("SAFE-02 the right token is accepted from an address that sent it before, w
   for (let round = 0; round < 5; round += 1) attempt("2001:db8::2");
   expect(attempt("2001:db8::2")).toBe("rate_limit_exceeded 30");
   expect(attempt("2001:db8::1", TOKEN)).toBe("accepted");
+});
+
+test("SAFE-02 expired management tokens and keys use up no attempts of others at their address, and are not reported", () => {
+  const { attempt, rejections } = openVerifier();
+  for (let round = 0; round < 5; round += 1)
+    for (const prefix of [TOKEN_PREFIX, KEY_PREFIXES.workspace.live])
+      expect(attempt("203.0.113.1", `${prefix}expired`)).toBe("rejected");
+  expect(rejections).toEqual([]);
+  expect(attempt("203.0.113.1", TOKEN)).toBe("accepted");
 });
 
 test("SAFE-02 every rejection is reported, and a throttled address as new once per window", () => {

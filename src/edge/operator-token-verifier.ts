@@ -1,4 +1,7 @@
 import { fault } from "../contract/faults.ts";
+import { KEY_PREFIXES } from "../domain/tenancy/key.ts";
+import { NODE_TOKEN_PREFIX } from "../domain/tenancy/node.ts";
+import { TOKEN_PREFIX } from "../domain/tenancy/token.ts";
 import { rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { LruMap } from "../kit/lru-map.ts";
@@ -8,6 +11,11 @@ import { TokenBuckets } from "../kit/token-buckets.ts";
 import { presentedToken } from "./authenticate.ts";
 
 const ADDRESSES_MAX = 10_000;
+const OTHER_PREFIXES = [
+  TOKEN_PREFIX,
+  NODE_TOKEN_PREFIX,
+  ...Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind)),
+];
 
 /** `throttled`: the address has no attempts left. `isNew` is true once per address and window. */
 export type TokenRejection =
@@ -57,8 +65,15 @@ export class OperatorTokenVerifier {
     return true;
   }
 
-  /** Counts a token that is neither the operator's nor another valid one. Throws when the address has no attempts left. */
-  reject(address: string): void {
+  /**
+   * Counts a token that is neither the operator's nor another valid one. Throws when the address has no attempts left. One
+   * with the prefix of another kind, such as an expired management token, is no attempt at the operator's: those behind
+   * one address would otherwise use up the attempts of the operator.
+   */
+  reject(address: string, authorization: string | undefined): void {
+    const token = authorization === undefined ? "" : presentedToken({ authorization });
+    const { adminToken } = this.#policy;
+    if (OTHER_PREFIXES.some((prefix) => token.startsWith(prefix) && !adminToken.startsWith(prefix))) return;
     this.#take(rateLimitBucket(address), address);
     this.#onRejection({ is: "wrong" });
   }

@@ -261,5 +261,14 @@ test("PORTAL-11 foreign pages use up no attempts of their visitors", async () =>
   for (const path of reads.slice(0, 2)) expect([path, await read(path, secure)]).not.toEqual([path, 403]);
   expect(await read("invitations/wrong", plain)).toBe(404);
   expect([await read("setup?token=wrong", secure), await read("setup?token=wrong", plain)]).toEqual([429, 429]);
+  // Lookups of passkeys have a counter of their own.
+  const browser = small.browser();
+  const unknown = { response: { id: "unknown", rawId: "unknown", type: "public-key", response: {} } };
+  const lookUp = async () => {
+    await browser.get("/manage/auth/passkey/generate-authenticate-options");
+    return (await browser.post("/manage/auth/passkey/verify-authentication", unknown)).status;
+  };
+  const lookups = await times(5, lookUp);
+  expect([lookups.slice(0, 4).includes(429), lookups[4]]).toEqual([false, 429]);
   await small.close();
 });

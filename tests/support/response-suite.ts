@@ -102,6 +102,22 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await linksOf("ws_1", "resp_2")).toEqual(["broken"]);
   });
 
+  test("KEY-10 responses that a key may not read count like deleted ones, also when they are too long to be read", async () => {
+    const responses = open(current());
+    const input = [{ type: "message", role: "user", content: "x".repeat(33 * 1024 * 1024) }];
+    await responses.add(storedResponse("resp_1", { input }));
+    await responses.add(storedResponse("resp_2", { input, previousId: "resp_1" }));
+    await responses.add(storedResponse("resp_3", { previousId: "resp_2", keyId: "key_own" }));
+    const mayRead = (keyId: string) => keyId === "key_own";
+    const items = ["msg_of_resp_1", "msg_of_resp_2", "msg_of_resp_3"];
+    expect(await responses.chain("ws_1", "resp_3", NOW)).toEqual({ is: "too_long" });
+    expect(await responses.chain("ws_1", "resp_2", NOW, mayRead)).toEqual({ is: "broken", links: [] });
+    const own = await responses.chain("ws_1", "resp_3", NOW, mayRead);
+    expect(own.is === "too_long" ? own.is : [own.is, ...own.links.map(({ id }) => id)]).toEqual(["broken", "resp_3"]);
+    expect(await responses.items("ws_1", items, NOW)).toBeUndefined();
+    expect([...((await responses.items("ws_1", items, NOW, mayRead))?.keys() ?? [])]).toEqual(["msg_of_resp_3"]);
+  });
+
   test("RESP-03 items are found by id: output items, and input items by their assigned id", async () => {
     const responses = open(current());
     const id = `resp_${"0123456789abcdef".repeat(2)}`;

@@ -12,8 +12,11 @@ export type AuthEndpoint = {
   readonly fields?: readonly string[];
   /** Fields with a fixed value. */
   readonly fixedFields?: Readonly<Record<string, unknown>>;
-  /** Counts as an attempt at guessing; a passkey cannot be guessed. `accountField` names the account; `isLookup` shares the counter of reads. */
-  readonly throttle?: { readonly accountField?: string; readonly isLookup?: true };
+  /**
+   * Counts as an attempt at guessing. `accountField` names the account; `isLookup` shares the counter of reads; `isPasskey`:
+   * a passkey cannot be guessed, so that only its lookups are limited, apart from all other attempts.
+   */
+  readonly throttle?: { readonly accountField?: string; readonly isLookup?: true; readonly isPasskey?: true };
   /** Counts even if it succeeds, because each call sends a mail or creates a code. */
   readonly countsSuccess?: true;
   readonly needsFreshSignIn?: true;
@@ -112,6 +115,7 @@ const PASSKEY_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
   "passkey/verify-authentication": {
     method: "POST",
     fields: ["response"],
+    throttle: { isPasskey: true },
     signInMethod: "passkey",
     requires: { model: "passkey", writes: "session" },
   },

@@ -55,6 +55,15 @@ test("SAFE-03 known devices, challenges and sessions keep their own attempts whe
   throttle.begin({ is: "device", deviceId: "d2" });
 });
 
+test("SAFE-03 lookups of passkeys are limited by address, apart from passwords", () => {
+  const { throttle } = openThrottle();
+  const passkey: AttemptSource = { is: "passkey", address: "203.0.113.1" };
+  for (const name of ["a", "b", "c"]) throttle.begin(from("203.0.113.1", `${name}@example.eu`));
+  for (let lookup = 0; lookup < 3; lookup += 1) throttle.begin(passkey);
+  expect(refusal(() => throttle.begin(passkey)).code).toBe("rate_limit_exceeded");
+  throttle.begin({ is: "passkey", address: "203.0.113.2" });
+});
+
 test("SAFE-03 new challenges share two budgets of codes per person, which refill, and a known device has its own", () => {
   const { now, throttle } = openThrottle();
   const begin = (challenge: number, more: { personId?: string; deviceId?: string } = { personId: "per_1" }) =>

@@ -37,12 +37,13 @@ type AttemptChallenge = {
 };
 
 /**
- * What an attempt counts against. Only `client` is shared by everyone at an address; the other three need a proven
- * credential, so that strangers cannot use them up. The challenges of unknown browsers share a bucket per person, which
+ * What an attempt counts against. `client` and `passkey` are shared by everyone at an address, and wrong passwords use up no
+ * sign-in by passkey; the other three need a proven credential, so that strangers cannot use them up. The challenges of unknown browsers share a bucket per person, which
  * only holders of the password can use up; those of a known device share the device's.
  */
 export type AttemptSource =
   | { readonly is: "client"; readonly address: string; readonly account?: string | undefined }
+  | { readonly is: "passkey"; readonly address: string }
   | { readonly is: "device"; readonly deviceId: string }
   | ({ readonly is: "challenge" } & AttemptChallenge)
   | ({ readonly is: "session" } & AttemptSession);
@@ -98,6 +99,8 @@ export class LoginThrottle {
         ];
       case "device":
         return [[`device ${source.deviceId}`, perAccount]];
+      case "passkey":
+        return [this.#addressLimit("passkey", source.address)];
       case "challenge":
         return this.#challengeLimits(source);
       case "client": {

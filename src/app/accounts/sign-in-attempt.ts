@@ -29,6 +29,7 @@ export async function beginAttempt(
   const { loginThrottle, knownDevices } = context;
   const { clientAddress: address, headers } = exchange;
   const account = throttle.accountField === undefined ? undefined : textField(fields, throttle.accountField);
+  if (throttle.isPasskey === true) return loginThrottle.begin({ is: "passkey", address });
   if (countsSuccess === true) return loginThrottle.beginMail(address, account ?? "");
   const session = attemptSession(signedIn);
   if (session !== undefined && throttle.isLookup === true)

@@ -19,12 +19,7 @@ export function visibleResponses(
       const stored = await store.find(workspaceId, id, nowMs);
       return stored !== undefined && mayRead(stored.keyId) ? stored : undefined;
     },
-    async chain(workspaceId, id, nowMs) {
-      const chain = await store.chain(workspaceId, id, nowMs);
-      if (chain.is === "too_long") return chain;
-      const lastHidden = chain.links.findLastIndex(({ keyId }) => !mayRead(keyId));
-      return lastHidden < 0 ? chain : { is: "broken", links: chain.links.slice(lastHidden + 1) };
-    },
+    chain: (workspaceId, id, nowMs) => store.chain(workspaceId, id, nowMs, mayRead),
     items: (workspaceId, ids, nowMs) => store.items(workspaceId, ids, nowMs, mayRead),
   };
 }

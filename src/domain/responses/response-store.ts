@@ -100,7 +100,8 @@ export type ResponseEnd = {
 export type ResponseStore = {
   add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
-  chain(workspaceId: string, id: string, nowMs: number): Promise<ResponseChain>;
+  /** Of the responses whose key may be read: another one ends the conversation. */
+  chain(workspaceId: string, id: string, nowMs: number, mayRead?: (keyId: string) => boolean): Promise<ResponseChain>;
   /** Items by id, of the responses whose key may be read. Undefined: they belong to more responses than are read at once. */
   items(
     workspaceId: string,

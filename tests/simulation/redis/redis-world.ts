@@ -4,7 +4,6 @@ import type { SpendLimit } from "../../../src/domain/tenancy/limits.ts";
 import { KeySpace, requestField } from "../../../src/io/state/redis/key-space.ts";
 import type { LuaScript } from "../../../src/io/state/redis/lua-script.ts";
 import { RedisRateWindows } from "../../../src/io/state/redis/rate-windows.ts";
-import type { RedisConnection } from "../../../src/io/state/redis/redis-connection.ts";
 import { CommandRejected, OutcomeUnknown } from "../../../src/io/state/redis/redis-errors.ts";
 import { RedisWallets } from "../../../src/io/state/redis/redis-wallets.ts";
 import { RequestBatches } from "../../../src/io/state/redis/request-batches.ts";
@@ -50,7 +49,7 @@ class SimulatedInstance {
   readonly retries: RetryQueue;
 
   constructor(world: RedisWorld, name: string) {
-    const connection = world.connectionOf(this.link) as unknown as RedisConnection;
+    const connection = world.connectionOf(this.link);
     const timers = { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) };
     this.retries = new RetryQueue({ log: LOG, timers });
     const scriptTime = () => String(world.nowMs);
@@ -122,6 +121,7 @@ export class RedisWorld {
       new Promise<unknown>((resolve, reject) => link.push({ link, execute, resolve, reject }));
     return {
       isAvailable: true,
+      send: (command: string[]) => send(async () => this.#execute(command)),
       run: (script: LuaScript, keys: readonly string[], args: readonly string[]) =>
         send(() => this.#run(script, keys, args)),
     };

@@ -7,7 +7,7 @@ import type { EntryReply, RequestBatches } from "./request-batches.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
 type RateWindowsDeps = {
-  readonly connection: RedisConnection;
+  readonly connection: Pick<RedisConnection, "send">;
   readonly keys: KeySpace;
   readonly retries: RetryQueue;
   readonly batches: RequestBatches;

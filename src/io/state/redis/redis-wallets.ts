@@ -48,7 +48,7 @@ export type GenerationView = {
 };
 
 type RedisWalletsDeps = Pick<RedisSettings, "instanceId" | "newToken" | "clock"> & {
-  readonly connection: RedisConnection;
+  readonly connection: Pick<RedisConnection, "run" | "send" | "isAvailable">;
   readonly keys: KeySpace;
   readonly retries: RetryQueue;
   readonly unsettledHolds: UnsettledHolds;

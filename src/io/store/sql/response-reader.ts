@@ -29,11 +29,11 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
   };
   return {
     find,
-    chain: (workspaceId, id, nowMs) =>
-      readChain(db, { workspaceId, id, nowMs }, (link) => find(workspaceId, link, nowMs)),
+    chain: (workspaceId, id, nowMs, mayRead = () => true) =>
+      readChain(db, { workspaceId, id, nowMs, mayRead }, (link) => find(workspaceId, link, nowMs)),
 
     async items(workspaceId, ids, nowMs, mayRead = () => true) {
-      const owners = await findOwners(db, workspaceId, ids);
+      const owners = await findOwners(db, { workspaceId, ids, mayRead });
       if (owners === undefined) return undefined;
       const requestedIds = new Set(ids);
       const found = new Map<string, JsonObject>();
@@ -98,42 +98,55 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
   };
 }
 
-/** The responses that contain the items: output items by index, input items by their generated id. Undefined when there are too many. */
+type MayRead = (keyId: string) => boolean;
+type ItemQuery = { readonly workspaceId: string; readonly ids: readonly string[]; readonly mayRead: MayRead };
+
+/**
+ * The readable responses that contain the items: output items by index, input items by their generated id. Undefined when
+ * there are too many; responses that may not be read count like unknown ones.
+ */
 async function findOwners(
   db: Kysely<Database>,
-  workspaceId: string,
-  ids: readonly string[],
+  { workspaceId, ids, mayRead }: ItemQuery,
 ): Promise<readonly string[] | undefined> {
   if (ids.length === 0) return [];
   const rows = await db
     .selectFrom("stored_items")
-    .select("response_id")
-    .where("workspace_id", "=", workspaceId)
-    .where("id", "in", ids)
+    .innerJoin("stored_responses", "stored_responses.id", "stored_items.response_id")
+    .select(["stored_items.response_id", "stored_responses.key_id"])
+    .where("stored_items.workspace_id", "=", workspaceId)
+    .where("stored_items.id", "in", ids)
     .execute();
-  const owners = [
-    ...new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => responseIdOfItem(id) ?? [])]),
-  ];
+  const named = rows.filter((row) => mayRead(row.key_id)).map((row) => row.response_id);
+  const owners = [...new Set([...named, ...ids.flatMap((id) => responseIdOfItem(id) ?? [])])];
   if (owners.length === 0) return owners;
   if (owners.length > CHAIN_LINKS_MAX) return undefined;
   const sizes = await db
     .selectFrom("stored_responses")
-    .select(sql<number>`length(response) + length(input)`.as("bytes"))
+    .select(["id", "key_id", sql<number>`length(response) + length(input)`.as("bytes")])
     .where("workspace_id", "=", workspaceId)
     .where("id", "in", owners)
     .execute();
-  return sizes.reduce((sum, { bytes }) => sum + bytes, 0) > CHAIN_BYTES_MAX ? undefined : owners;
+  const readable = sizes.filter((row) => mayRead(row.key_id));
+  return readable.reduce((sum, { bytes }) => sum + bytes, 0) > CHAIN_BYTES_MAX
+    ? undefined
+    : readable.map(({ id }) => id);
 }
 
-type ChainStart = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };
+type ChainStart = {
+  readonly workspaceId: string;
+  readonly id: string;
+  readonly nowMs: number;
+  readonly mayRead: MayRead;
+};
 
 /** From the newest link back to the first; sizes are checked before contents are read. */
 async function readChain(
   db: Kysely<Database>,
-  { workspaceId, id, nowMs }: ChainStart,
+  { workspaceId, id, nowMs, mayRead }: ChainStart,
   find: (id: string) => Promise<StoredResponse | undefined>,
 ): Promise<ResponseChain> {
-  const { rows } = await sql<{ id: string; bytes: number }>`
+  const { rows: all } = await sql<{ id: string; key_id: string; bytes: number }>`
     with recursive chain (id, previous_id, depth) as (
       select id, previous_id, 0 from stored_responses
       where id = ${id} and workspace_id = ${workspaceId} and expires_at_ms > ${nowMs}
@@ -142,8 +155,10 @@ async function readChain(
       from chain join stored_responses as older on older.id = chain.previous_id
       where older.workspace_id = ${workspaceId} and older.expires_at_ms > ${nowMs} and chain.depth < ${CHAIN_LINKS_MAX}
     )
-    select chain.id, length(stored.response) + length(stored.input) as bytes
+    select chain.id, stored.key_id, length(stored.response) + length(stored.input) as bytes
     from chain join stored_responses as stored on stored.id = chain.id order by chain.depth desc`.execute(db);
+  // A response that may not be read ends the conversation like a deleted one.
+  const rows = all.slice(all.findLastIndex((row) => !mayRead(row.key_id)) + 1);
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
   if (rows.length > CHAIN_LINKS_MAX || bytes > CHAIN_BYTES_MAX) return { is: "too_long" };
   const links: StoredResponse[] = [];
