@@ -78,6 +78,8 @@ export type ResponseSink = {
   start(status: number, headers: Readonly<Record<string, string>>): void;
   /** False: wait for `drained` before the next write. */
   write(chunk: Buffer | string): boolean;
+  /** Resolves once the long texts that still wait are written; undefined: none. */
+  readonly writing?: Promise<void> | undefined;
   /** Resolves when the buffer has drained or the client has disconnected. */
   drained(): Promise<void>;
   end(chunk?: Buffer | string): void;

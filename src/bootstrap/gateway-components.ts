@@ -33,6 +33,7 @@ import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import type { ProcessPlacement } from "../io/workers/worker-folders.ts";
+import type { TurnWork } from "../kit/event-loop-turns.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import type { Sandbox } from "../sandbox/server.ts";
 import type { Config } from "../settings/config.ts";
@@ -59,6 +60,8 @@ export type GatewayInput = {
   readonly prepareStore?: PrepareStore | undefined;
   /** For tests: reads the catalogue folders. */
   readonly readCatalogue?: ReadCatalogue | undefined;
+  /** For tests: receives the work on long responses of each event-loop turn. */
+  readonly onResponseTurn?: ((work: TurnWork) => void) | undefined;
 };
 
 export type ReadCatalogue = (folders: readonly string[], nowMs: number) => Promise<CatalogueLoadResult>;

@@ -8,7 +8,7 @@ import { systemClock } from "../kit/clock.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import type { GatewayComponents } from "./gateway-components.ts";
+import type { GatewayComponents, GatewayInput } from "./gateway-components.ts";
 import { knownSecrets } from "./listener.ts";
 import { pipelineLimits } from "./overload-protection.ts";
 import { responseGuard } from "./response-guard.ts";
@@ -33,7 +33,8 @@ type PipelineBootstrapDeps = Pick<
   | "alertMonitor"
   | "operatorEvents"
   | "log"
->;
+> &
+  Pick<GatewayInput, "onResponseTurn">;
 
 const DEPLOYMENT_MARK_BYTES = 9;
 
@@ -70,7 +71,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     recheckKey: createKeyRecheck(directory, systemClock),
     margins,
     limits: pipelineLimits(config),
-    responses: responseGuard(config),
+    responses: responseGuard(config, deps.onResponseTurn),
     loopDetection: {
       mark: await store.meta.add("hop_mark", randomToken(DEPLOYMENT_MARK_BYTES)),
       everywhere: config.GATEWAY_CATALOGUE_DIR !== null,

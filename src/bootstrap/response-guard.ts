@@ -1,5 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 import { ResponseGuard } from "../io/upstream/response-guard.ts";
+import type { TurnWork } from "../kit/event-loop-turns.ts";
 import { JSON_DEPTH_MAX } from "../kit/json.ts";
 import type { Config } from "../settings/config.ts";
 
@@ -7,7 +8,7 @@ import type { Config } from "../settings/config.ts";
 const HEAP_SHARE = 1 / 4;
 const WORKSPACE_SHARE = 1 / 2;
 
-export function responseGuard(config: Config): ResponseGuard {
+export function responseGuard(config: Config, onTurn?: (work: TurnWork) => void): ResponseGuard {
   const totalBytes =
     config.GATEWAY_ANSWERS_MEMORY_BYTES ?? Math.floor(getHeapStatistics().heap_size_limit * HEAP_SHARE);
   const workspaceBytes = config.GATEWAY_ANSWERS_WORKSPACE_MEMORY_BYTES ?? Math.floor(totalBytes * WORKSPACE_SHARE);
@@ -19,5 +20,6 @@ export function responseGuard(config: Config): ResponseGuard {
     },
     turn: { chars: config.GATEWAY_ANSWER_SLICE_BYTES, values: config.GATEWAY_ANSWER_SLICE_MEMBERS },
     memory: { totalBytes, workspaceBytes },
+    ...(onTurn === undefined ? {} : { onTurn }),
   });
 }

@@ -70,7 +70,7 @@ export function servingComponents(input: GatewayInput): Pick<GatewayComponentSet
   return { ...requestPath(input), ...management(input), ...trafficComponents(input) };
 }
 
-function requestPath({ config, version, random }: GatewayInput) {
+function requestPath({ config, version, random, onResponseTurn }: GatewayInput) {
   return {
     alerts: component(
       ["storage", "alertMonitor", "directory", "tenants", "state", "wallets", "ownKeys", "ids", "metrics", "log"],
@@ -123,7 +123,7 @@ function requestPath({ config, version, random }: GatewayInput) {
         ...["captures", "journal", "directory", "margins", "storage", "telemetry", "metrics"],
         ...["alertMonitor", "operatorEvents", "log"],
       ] as const,
-      (deps) => createPipelineDeps(config, deps),
+      (deps) => createPipelineDeps(config, { ...deps, onResponseTurn }),
     ),
     disk: component(
       ["placement"],

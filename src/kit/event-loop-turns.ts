@@ -3,12 +3,13 @@ export type TurnWork = { readonly chars: number; readonly values: number };
 
 /**
  * Shares the event loop among long computations: in each turn of the loop one of them works, up to the limit of a turn. In
- * between, the loop serves everything else.
+ * between, the loop serves everything else. Owners take turns, so that one with many computations delays no other.
  */
 export class EventLoopTurns {
   readonly limit: TurnWork;
   readonly #onTurn: ((work: TurnWork) => void) | undefined;
-  readonly #waiting: (() => void)[] = [];
+  /** By owner, in the order of their next turns. */
+  readonly #waiting = new Map<unknown, (() => void)[]>();
   #isScheduled = false;
 
   /** `onTurn` receives the work of each turn. */
@@ -17,13 +18,15 @@ export class EventLoopTurns {
     this.#onTurn = onTurn;
   }
 
-  begin(): SlicedWork {
-    return new SlicedWork(this);
+  begin(owner: unknown): SlicedWork {
+    return new SlicedWork(this, owner);
   }
 
-  next(): Promise<void> {
+  next(owner: unknown): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      const own = this.#waiting.get(owner);
+      if (own === undefined) this.#waiting.set(owner, [resolve]);
+      else own.push(resolve);
       this.#schedule();
     });
   }
@@ -37,21 +40,34 @@ export class EventLoopTurns {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#waiting.shift()?.();
-      if (this.#waiting.length > 0) this.#schedule();
+      this.#runNext();
+      if (this.#waiting.size > 0) this.#schedule();
     });
+  }
+
+  #runNext(): void {
+    for (const [owner, own] of this.#waiting) {
+      // The owner goes behind all others.
+      this.#waiting.delete(owner);
+      const resolve = own.shift();
+      if (own.length > 0) this.#waiting.set(owner, own);
+      resolve?.();
+      return;
+    }
   }
 }
 
 /** One computation in steps: before each step it takes room in its turn, or waits for the next one. */
 export class SlicedWork {
   readonly #turns: EventLoopTurns;
+  readonly #owner: unknown;
   #isInTurn = false;
   #chars = 0;
   #values = 0;
 
-  constructor(turns: EventLoopTurns) {
+  constructor(turns: EventLoopTurns, owner: unknown) {
     this.#turns = turns;
+    this.#owner = owner;
   }
 
   get limit(): TurnWork {
@@ -72,7 +88,7 @@ export class SlicedWork {
 
   async next(): Promise<void> {
     this.end();
-    await this.#turns.next();
+    await this.#turns.next(this.#owner);
     this.#isInTurn = true;
   }
 

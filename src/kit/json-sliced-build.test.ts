@@ -21,7 +21,7 @@ function scanned(
 
 async function built(text: string, { pieceChars = 16_384, bulk }: { pieceChars?: number; bulk?: BulkValues } = {}) {
   const turns: TurnWork[] = [];
-  const work = new EventLoopTurns({ chars: 65_536, values: 32_000 }, (turn) => turns.push(turn)).begin();
+  const work = new EventLoopTurns({ chars: 65_536, values: 32_000 }, (turn) => turns.push(turn)).begin("owner");
   const { scanner, problem } = scanned(text, pieceChars, bulk === undefined ? {} : { bulk });
   if (problem !== undefined) throw new SyntaxError(problem);
   const value = await buildJsonInSlices(text, scanner, work);

@@ -9,6 +9,8 @@ type Structure = Pick<JsonStructureScanner, "big" | "bulk">;
 const GROUP_CHARS = 8_192;
 /** The top-level object of a reply has far fewer. */
 const TOP_MEMBERS_MAX = 4_096;
+/** A value costs so many times more to parse when its number keeps its digits. */
+const LOSSLESS_COST = 3;
 /** Parts in which a long string is decoded. */
 const STRING_PART_CHARS = 262_144;
 
@@ -16,6 +18,8 @@ type BuildOptions = {
   readonly parse?: ((text: string) => unknown) | undefined;
   /** Receives the members of the top-level object. */
   readonly spans?: MemberSpan[];
+  /** Receives those of the long objects in it, by their keys: all of them, unless there are very many. */
+  readonly nested?: Map<string, MemberSpan[]>;
 };
 
 /**
@@ -26,9 +30,9 @@ export async function buildJsonInSlices(
   text: string,
   structure: Structure,
   work: SlicedWork,
-  { parse = JSON.parse, spans = [] }: BuildOptions = {},
+  { parse = JSON.parse, spans = [], nested }: BuildOptions = {},
 ): Promise<unknown> {
-  const builder = new SlicedBuilder(text, structure, work, parse);
+  const builder = new SlicedBuilder(text, structure, work, { parse, spans, nested });
   const start = skipSpace(text, 0);
   const isContainer = structure.big.has(start) || structure.bulk.has(start);
   const { value, end } = isContainer ? await builder.build(start, spans) : await builder.buildSmall(start, text.length);
@@ -40,17 +44,27 @@ export async function buildJsonInSlices(
 type Target = { readonly list: unknown[] } | { readonly object: Record<string, unknown> } | NumberCheck | "checked";
 type NumberCheck = { numbers: number; areFinite: boolean };
 
+type KnownOptions = {
+  readonly parse: (text: string) => unknown;
+  readonly spans: MemberSpan[];
+  readonly nested: Map<string, MemberSpan[]> | undefined;
+};
+
 class SlicedBuilder {
   readonly #text: string;
   readonly #structure: Structure;
   readonly #work: SlicedWork;
   readonly #parse: (text: string) => unknown;
+  readonly #spans: MemberSpan[];
+  readonly #nested: Map<string, MemberSpan[]> | undefined;
 
-  constructor(text: string, structure: Structure, work: SlicedWork, parse: (text: string) => unknown) {
+  constructor(text: string, structure: Structure, work: SlicedWork, { parse, spans, nested }: KnownOptions) {
     this.#text = text;
     this.#structure = structure;
     this.#work = work;
     this.#parse = parse;
+    this.#spans = spans;
+    this.#nested = nested;
   }
 
   async build(start: number, spans?: MemberSpan[]): Promise<{ value: unknown; end: number }> {
@@ -107,7 +121,9 @@ class SlicedBuilder {
         await this.#flush(withoutComma(text.slice(from, memberStart)), values, isList, target);
         const key = isList ? undefined : this.#parse(text.slice(memberStart, stringEnd(text, memberStart)));
         const isKept = typeof target === "object" && !("numbers" in target);
-        at = isKept ? await this.#addBuilt(valueStart, key, target) : await this.#check(valueStart, target);
+        at = isKept
+          ? await this.#addBuilt(valueStart, key, target, spans && this.#spansOf(valueStart, key))
+          : await this.#check(valueStart, target);
         if (!isList) this.#addSpan(spans, memberStart, valueStart, at);
         at = skipSpace(text, at);
         values = 0;
@@ -137,7 +153,10 @@ class SlicedBuilder {
 
   #addSpan(spans: MemberSpan[] | undefined, keyStart: number, valueStart: number, end: number): void {
     if (spans === undefined) return;
-    if (spans.length >= TOP_MEMBERS_MAX) throw new SyntaxError(`more than ${TOP_MEMBERS_MAX} top-level members`);
+    if (spans.length >= TOP_MEMBERS_MAX) {
+      if (spans === this.#spans) throw new SyntaxError(`more than ${TOP_MEMBERS_MAX} top-level members`);
+      return;
+    }
     const text = this.#text;
     let valueEnd = end;
     while (isSpace(text.charCodeAt(valueEnd - 1))) valueEnd -= 1;
@@ -153,8 +172,21 @@ class SlicedBuilder {
     return skipSpace(text, colon + 1);
   }
 
-  async #addBuilt(start: number, key: unknown, target: Exclude<Target, NumberCheck | "checked">): Promise<number> {
-    const { value, end } = await this.build(start);
+  /** Where the members of a long object in the top-level one are noted. */
+  #spansOf(start: number, key: unknown): MemberSpan[] | undefined {
+    if (this.#nested === undefined || this.#text[start] !== "{") return undefined;
+    const spans: MemberSpan[] = [];
+    this.#nested.set(String(key), spans);
+    return spans;
+  }
+
+  async #addBuilt(
+    start: number,
+    key: unknown,
+    target: Exclude<Target, NumberCheck | "checked">,
+    spans: MemberSpan[] | undefined,
+  ): Promise<number> {
+    const { value, end } = await this.build(start, spans);
     if ("list" in target) target.list.push(value);
     else target.object[String(key)] = value;
     return end;
@@ -178,7 +210,8 @@ class SlicedBuilder {
     else if ("object" in target) Object.assign(target.object, built);
   }
 
-  async #take(chars: number, values: number): Promise<void> {
+  async #take(chars: number, parsed: number): Promise<void> {
+    const values = this.#parse === JSON.parse ? parsed : LOSSLESS_COST * parsed;
     if (!this.#work.fits(chars, values)) await this.#work.next();
     this.#work.add(chars, values);
   }

@@ -176,6 +176,8 @@ export class JsonStructureScanner {
         this.#endString(piece, start, end);
         return end + 1;
       }
+      // An escaped quote costs about as much as a short value.
+      this.values += 1;
       from = quote + 1;
     }
   }

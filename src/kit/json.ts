@@ -28,6 +28,8 @@ export type ParsedBody = {
   readonly members: MemberIndex;
   /** Offset of the closing brace. */
   readonly end: number;
+  /** Of a long body: the long objects in it, so that their text is not searched again. */
+  readonly nested?: ReadonlyMap<string, ParsedBody>;
 };
 
 /** `isLimit`: it may be JSON, but exceeds a limit. */
@@ -66,6 +68,17 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
   } catch (error) {
     return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
   }
+}
+
+/** A member that is an object, as one that can be patched itself; undefined for other values and duplicate keys. */
+export function nestedBody({ value, text, members, nested }: ParsedBody, key: string): ParsedBody | undefined {
+  const known = nested?.get(key);
+  if (known !== undefined) return known;
+  const span = members.get(key);
+  const inner = value[key];
+  if (span === undefined || !isJsonObject(inner)) return undefined;
+  const scanned = scanMembers(text.slice(span.valueStart, span.valueEnd));
+  return scanned && { ...scanned, value: inner };
 }
 
 /** Member offsets of a text that is known to be a JSON object; undefined for duplicate keys. */

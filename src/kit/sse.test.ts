@@ -34,6 +34,17 @@ test("the length of an unfinished event is known until the event is complete", (
   expect(lengths).toEqual([7, 9, 4, 0]);
 });
 
+test("SAFE-01 the memory of a character doubles with the first one beyond Latin-1, also if its bytes are split", () => {
+  const reader = new SseReader(100);
+  const sizes = ["data: plain", " \u00e9t\u00e9", "\u6f22", "x\n\n"].flatMap((text) =>
+    [...Buffer.from(text)].map((byte) => {
+      reader.push(Buffer.from([byte]));
+      return reader.charBytes;
+    }),
+  );
+  expect([sizes.slice(0, 17).at(-1), sizes.at(-1)]).toEqual([1, 2]);
+});
+
 test("a stream split at every byte gives the same events", () => {
   const bytes = Buffer.from(SAMPLE);
   const whole = readAll(bytes, []);

@@ -12,6 +12,7 @@ export class SseOverflowError extends Error {
 
 const BYTE_ORDER_MARK = "\uFEFF";
 const LINE_BREAK = 10;
+const WIDE = /[^\0-\xff]/;
 
 /** Parses a byte stream that may be split anywhere. Comments are dropped. Throws above `maxChars`. */
 export class SseReader {
@@ -21,6 +22,7 @@ export class SseReader {
   #hasStarted = false;
   #endedInCarriageReturn = false;
   #endedInNewline = false;
+  #isWide = false;
 
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
@@ -31,8 +33,16 @@ export class SseReader {
     return this.#text.length;
   }
 
+  /** Memory of one character: V8 keeps a text with characters beyond Latin-1 in two bytes each. */
+  get charBytes(): 1 | 2 {
+    return this.#isWide ? 2 : 1;
+  }
+
   push(chunk: Buffer): SseFrame[] {
-    return this.#take(this.#decoder.write(chunk));
+    const text = this.#decoder.write(chunk);
+    // Text as long as its bytes is ASCII, apart from a first character whose bytes began in the chunk before.
+    if (!this.#isWide && (text.length !== chunk.length || text.charCodeAt(0) > 0xff)) this.#isWide = WIDE.test(text);
+    return this.#take(text);
   }
 
   /** Also returns an event that lacks its closing blank line. */

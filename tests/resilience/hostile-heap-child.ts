@@ -71,6 +71,7 @@ async function readWhole(bytes: Buffer, bulk: BulkValues | undefined): Promise<s
   const lease = guard.memory.open("w");
   const response = new LargeResponse({
     guard,
+    workspaceId: "w",
     lease,
     form: { bulk },
     onRejected: ({ why }) => {
@@ -92,7 +93,7 @@ async function readWhole(bytes: Buffer, bulk: BulkValues | undefined): Promise<s
 
 async function readFrame(text: string): Promise<string> {
   const lease = guard.memory.open("w");
-  const document = await readDocumentInSlices(text, { guard, lease, form: {} });
+  const document = await readDocumentInSlices(text, { guard, workspaceId: "w", lease, form: {} });
   lease.release();
   return "is" in document ? document.why : "read";
 }

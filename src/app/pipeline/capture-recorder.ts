@@ -161,6 +161,10 @@ class RecordingSink implements ResponseSink {
     return this.#sink.write(chunk);
   }
 
+  get writing(): Promise<void> | undefined {
+    return this.#sink.writing;
+  }
+
   drained(): Promise<void> {
     return this.#sink.drained();
   }

@@ -1,6 +1,7 @@
 import { type DocumentForm, type ResponseRejection, readDocumentInSlices } from "../../io/upstream/large-response.ts";
 import { LARGE_RESPONSE_BYTES, type ResponseGuard } from "../../io/upstream/response-guard.ts";
 import type { MemoryLease, MemoryShortage } from "../../io/upstream/response-memory.ts";
+import type { FrameReader } from "../../io/upstream/upstream-adapter.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 
@@ -8,7 +9,10 @@ export const isShort = (chars: number) => chars <= LARGE_RESPONSE_BYTES;
 export const isShortFrame = ({ data }: StreamFrame) => isShort(data.length);
 
 /** Short events need no memory of the budget. */
-const longChars = (chars: number) => (isShort(chars) ? 0 : chars);
+const longBytes = (chars: number, charBytes: number) => (isShort(chars) ? 0 : chars * charBytes);
+
+/** What a frame reader holds. */
+type TextInMemory = Pick<FrameReader, "pendingChars" | "charBytes">;
 
 type LongFramesDeps = {
   readonly guard: ResponseGuard;
@@ -28,32 +32,35 @@ type LongFramesDeps = {
 export class LongFrames {
   readonly #deps: LongFramesDeps;
   readonly #work: SlicedWork;
-  readonly #waiting: StreamFrame[] = [];
+  readonly #waiting: { readonly frame: StreamFrame; readonly bytes: number }[] = [];
   /** Holds the long events until they are read, and the one that is still incomplete. */
   readonly #lease: MemoryLease;
-  #waitingChars = 0;
-  #pendingChars = 0;
-  #heldChars = 0;
+  /** Holds a long event that was built, until the client has taken it. */
+  #built: MemoryLease | undefined;
+  #waitingBytes = 0;
+  #pendingBytes = 0;
+  #heldBytes = 0;
   #reading: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(deps: LongFramesDeps) {
     this.#deps = deps;
-    this.#work = deps.guard.turns.begin();
+    this.#work = deps.guard.turns.begin(deps.workspaceId);
     this.#lease = deps.guard.memory.open(deps.workspaceId);
   }
 
   /** The upstream pauses until the frames are read and the client has taken them. */
-  push(frames: readonly StreamFrame[], pendingChars: number): "more" | "pause" {
-    for (const frame of frames) this.#waitingChars += longChars(frame.data.length);
-    this.#pendingChars = longChars(pendingChars);
+  push(frames: readonly StreamFrame[], { pendingChars, charBytes }: TextInMemory): "more" | "pause" {
+    const waiting = frames.map((frame) => ({ frame, bytes: longBytes(frame.data.length, charBytes) }));
+    for (const { bytes } of waiting) this.#waitingBytes += bytes;
+    this.#pendingBytes = longBytes(pendingChars, charBytes);
     const full = this.#hold();
     if (full !== undefined) {
       this.#deps.onRejected({ is: "memory", ...full });
       return "more";
     }
     if (frames.length === 0 && this.#reading === undefined) return "more";
-    this.#waiting.push(...frames);
+    this.#waiting.push(...waiting);
     this.#reading ??= this.#readAll();
     return "pause";
   }
@@ -70,10 +77,10 @@ export class LongFrames {
   }
 
   #hold(): MemoryShortage | undefined {
-    const more = this.#waitingChars + this.#pendingChars - this.#heldChars;
+    const more = this.#waitingBytes + this.#pendingBytes - this.#heldBytes;
     if (more < 0) this.#lease.shrink(-more);
     const full = more > 0 ? this.#lease.grow(more) : undefined;
-    if (full === undefined) this.#heldChars += more;
+    if (full === undefined) this.#heldBytes += more;
     return full;
   }
 
@@ -81,16 +88,20 @@ export class LongFrames {
     try {
       // Not before `push` has returned: the upstream is paused first, then resumed.
       await this.#work.next();
-      for (let frame = this.#waiting.shift(); frame !== undefined; frame = this.#waiting.shift()) {
-        const ready = isShortFrame(frame) ? await this.#takeTurn(frame) : await this.#build(frame);
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        const { frame, bytes } = next;
+        const ready = isShortFrame(frame) ? await this.#takeTurn(frame) : await this.#build(frame, bytes);
         if (ready === undefined || this.#isStopped) return;
-        if (this.#deps.read(ready) === "more") continue;
-        this.#work.end();
-        await this.#deps.whenDrained();
+        if (this.#deps.read(ready) === "pause") {
+          this.#work.end();
+          await this.#deps.whenDrained();
+        }
+        this.#built?.release();
       }
     } catch (error) {
       this.#deps.onError(error);
     } finally {
+      this.#built?.release();
       this.#work.end();
       this.#reading = undefined;
     }
@@ -104,22 +115,19 @@ export class LongFrames {
     return frame;
   }
 
-  async #build(frame: StreamFrame): Promise<StreamFrame | undefined> {
+  async #build(frame: StreamFrame, bytes: number): Promise<StreamFrame | undefined> {
     const { guard, workspaceId, form, onRejected } = this.#deps;
     this.#work.end();
     // From here the event is held by a lease of its own, with its members.
-    this.#waitingChars -= frame.data.length;
+    this.#waitingBytes -= bytes;
     this.#hold();
     const lease = guard.memory.open(workspaceId);
-    try {
-      // In JSON a line break occurs only between tokens, so a space can replace it.
-      const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
-      const document = await readDocumentInSlices(data, { guard, lease, form });
-      if (!("is" in document)) return { event: frame.event, data, document };
-      if (!this.#isStopped) onRejected(document);
-      return undefined;
-    } finally {
-      lease.release();
-    }
+    this.#built = lease;
+    // In JSON a line break occurs only between tokens, so a space can replace it.
+    const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
+    const document = await readDocumentInSlices(data, { guard, workspaceId, lease, form });
+    if (!("is" in document)) return { event: frame.event, data, document };
+    if (!this.#isStopped) onRejected(document);
+    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { LargeResponse } from "../../io/upstream/large-response.ts";
-import { classifyRejection } from "../../io/upstream/rejected-response.ts";
+import { classifyRejection, classifyShape } from "../../io/upstream/rejected-response.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { OversizedTextError } from "../../kit/json-size.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { type BufferedReading, undecodedOutcome } from "./error-response.ts";
@@ -23,6 +24,7 @@ export function openLongResponse(
   relay.hold(lease);
   const response = new LargeResponse({
     guard,
+    workspaceId,
     lease,
     form: adapter.form ?? {},
     onRejected(rejection) {
@@ -34,11 +36,12 @@ export function openLongResponse(
   const decode = async () => {
     const document = await response.finish();
     if (document === undefined) return;
-    const work = guard.turns.begin();
+    const work = guard.turns.begin(workspaceId);
     const reply =
       adapter.decodeInSlices === undefined
         ? adapter.decodeResponse(document, headers)
         : await adapter.decodeInSlices(document, headers, work);
+    if (reply !== undefined && !("unusable" in reply) && reply.heldBytes !== undefined) lease.keep(reply.heldBytes);
     const outcome = reply === undefined ? undecodedOutcome(document, reading) : outcomeOf(reply, adapter, reading);
     if (outcome.is === "failed") response.stop();
     resolve(outcome);
@@ -48,6 +51,8 @@ export function openLongResponse(
     finish() {
       decode().catch((error: unknown) => {
         response.stop();
+        if (error instanceof OversizedTextError)
+          return resolve({ is: "failed", verdict: classifyShape(error.message, provider), upstreamStatus: 200 });
         failed({ kind: "broken", sent: true, why: error instanceof Error ? error.name : "unknown fault" }, 200);
       });
     },

@@ -5,6 +5,7 @@ import { classifyRejection } from "../../io/upstream/rejected-response.ts";
 import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { OversizedTextError } from "../../kit/json-size.ts";
 import type { AudioPiece, AudioStream, ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
@@ -150,7 +151,7 @@ class StreamRelay {
           if (long === undefined && isShort(pendingChars) && frames.every(isShortFrame))
             return yieldAfter(chunk, take(frames), call, relay);
           long ??= openLong();
-          const next = long.push(frames, pendingChars);
+          const next = long.push(frames, events);
           return next === "pause" ? next : yieldAfter(chunk, next, call, relay);
         } catch (error) {
           failReading(error);
@@ -161,7 +162,7 @@ class StreamRelay {
         if (isEnded) return;
         try {
           if (long === undefined) take(events.end());
-          else long.push(events.end(), 0);
+          else long.push(events.end(), events);
         } catch (error) {
           failReading(error);
         }
@@ -236,7 +237,9 @@ function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCa
 }
 
 const describeReadError = (error: unknown) =>
-  error instanceof ImplausibleFrameError ? error.message : "an event exceeds the size limit";
+  error instanceof ImplausibleFrameError || error instanceof OversizedTextError
+    ? error.message
+    : "an event exceeds the size limit";
 
 /** The provider failed, or the gateway itself ended the response. */
 function brokenOutcome({ sink, isExpired }: Relay, stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {

@@ -59,7 +59,7 @@ export class Relay {
   stream: ReplyStream | undefined;
   keepAlive: Disposable | undefined;
   #usageTimer: Timer | undefined;
-  /** Memory of long responses, held until the request is settled. */
+  /** Memory of long responses, held until they are written. */
   readonly #leases: MemoryLease[] = [];
 
   constructor(sink: ResponseSink, gateway: RelayDeps, relayEvents: RelayEvents) {
@@ -131,7 +131,17 @@ export class Relay {
   stop(): void {
     cancelTimer(this.keepAlive);
     cancelTimer(this.#usageTimer);
-    for (const lease of this.#leases) lease.release();
+    if (this.#leases.length > 0) this.#release();
+  }
+
+  #release(): void {
+    const leases = this.#leases.splice(0);
+    const release = () => {
+      for (const lease of leases) lease.release();
+    };
+    const { writing } = this.sink;
+    if (writing === undefined) release();
+    else void writing.then(release);
   }
 
   hold(lease: MemoryLease): void {

@@ -211,6 +211,7 @@ function replyOf(
     usage: typeof tokens === "number" ? { ...NO_TOKENS, inputTokens: tokens } : undefined,
     isUsageRejected: tokens === "impossible" ? true : undefined,
     outputWeight: 0,
+    heldBytes: vectors.reduce((sum, { json }) => sum + json.length, 0),
     promptCount: vectors.length,
     omitted,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },

@@ -1,5 +1,5 @@
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
-import { isJsonObject, MemberIndex, type MemberSpan } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject, MemberIndex, type MemberSpan, type ParsedBody } from "../../kit/json.ts";
 import { BuiltJsonDocument, type JsonDocument } from "../../kit/json-document.ts";
 import { buildJsonInSlices } from "../../kit/json-sliced-build.ts";
 import { type DocumentShape, JsonStructureScanner } from "../../kit/json-structure.ts";
@@ -25,8 +25,12 @@ const WAITING_BYTES_MAX = 512 * 1024;
 /** Estimate of the memory of one member that is built. */
 const MEMBER_BYTES = 100;
 
+/** V8 keeps a text with such a character in two bytes per character. */
+const WIDE = /[^\0-\xff]/;
+
 type LargeResponseDeps = {
   readonly guard: ResponseGuard;
+  readonly workspaceId: string;
   readonly lease: MemoryLease;
   readonly form: DocumentForm;
   /** Called at most once, as soon as a limit is exceeded. */
@@ -49,12 +53,12 @@ export class LargeResponse {
   #waitingBytes = 0;
   #isPaused = false;
   #isStopped = false;
-  #membersHeld = 0;
+  readonly #size = new TextSize();
   #scanning: Promise<void> | undefined;
 
   constructor(deps: LargeResponseDeps) {
     this.#deps = deps;
-    this.#work = deps.guard.turns.begin();
+    this.#work = deps.guard.turns.begin(deps.workspaceId);
     this.#scanner = new JsonStructureScanner(deps.guard.json, deps.form);
   }
 
@@ -128,11 +132,13 @@ export class LargeResponse {
     const scanner = this.#scanner;
     const before = scanner.values;
     let problem: string | undefined;
+    let more = 0;
     try {
       const decoded = this.#decoder.decode(piece, { stream: true });
       // Some servers send spaces until the response is ready: a whole piece of them becomes one.
       const text = scanner.isInString || !isBlank(decoded) ? decoded : " ";
       this.#pieces.push(text);
+      more = this.#size.add(text) - piece.length;
       problem = scanner.scan(text);
     } catch {
       problem = NOT_UTF8;
@@ -142,8 +148,7 @@ export class LargeResponse {
       this.#reject({ is: "shape", why: problem });
       return;
     }
-    const full = this.#deps.lease.grow((scanner.members - this.#membersHeld) * MEMBER_BYTES);
-    this.#membersHeld = scanner.members;
+    const full = resize(this.#deps.lease, more + this.#size.addMembers(scanner.members));
     if (full !== undefined) this.#reject({ is: "memory", ...full });
   }
 
@@ -154,15 +159,46 @@ export class LargeResponse {
   }
 }
 
+/** Memory of a text that is read in pieces, and of the members that are built from it. */
+class TextSize {
+  #chars = 0;
+  #isWide = false;
+  #members = 0;
+
+  /** Returns the additional bytes: one wide character doubles the whole text. */
+  add(piece: string): number {
+    const before = this.#bytes;
+    this.#chars += piece.length;
+    this.#isWide ||= WIDE.test(piece);
+    return this.#bytes - before;
+  }
+
+  addMembers(members: number): number {
+    const more = (members - this.#members) * MEMBER_BYTES;
+    this.#members = members;
+    return more;
+  }
+
+  get #bytes(): number {
+    return this.#isWide ? 2 * this.#chars : this.#chars;
+  }
+}
+
+function resize(lease: MemoryLease, bytes: number): MemoryShortage | undefined {
+  if (bytes > 0) return lease.grow(bytes);
+  lease.shrink(-bytes);
+  return undefined;
+}
+
 /** The document of a long text that is already whole, such as one stream event. */
 export async function readDocumentInSlices(
   text: string,
-  { guard, lease, form }: Pick<LargeResponseDeps, "guard" | "lease" | "form">,
+  { guard, workspaceId, lease, form }: Pick<LargeResponseDeps, "guard" | "workspaceId" | "lease" | "form">,
 ): Promise<JsonDocument | ResponseRejection> {
-  const work = guard.turns.begin();
+  const work = guard.turns.begin(workspaceId);
   const scanner = new JsonStructureScanner(guard.json, form);
-  let membersHeld = 0;
-  let full = lease.grow(text.length);
+  const size = new TextSize();
+  let full: MemoryShortage | undefined;
   for (let at = 0; at < text.length && full === undefined; at += PIECE_BYTES) {
     const piece = text.slice(at, at + PIECE_BYTES);
     if (!work.fits(piece.length, piece.length)) await work.next();
@@ -170,8 +206,7 @@ export async function readDocumentInSlices(
     const problem = scanner.scan(piece);
     work.add(piece.length, scanner.values - before);
     if (problem !== undefined) return { is: "shape", why: problem };
-    full = lease.grow((scanner.members - membersHeld) * MEMBER_BYTES);
-    membersHeld = scanner.members;
+    full = resize(lease, size.add(piece) + size.addMembers(scanner.members));
   }
   if (full !== undefined) return { is: "memory", ...full };
   const problem = scanner.finish();
@@ -189,9 +224,10 @@ function buildDocument(
   { numbers }: DocumentForm,
 ): Promise<BuiltJsonDocument> {
   const spans: MemberSpan[] = [];
+  const nested = new Map<string, MemberSpan[]>();
   const parse = numbers === "lossless" ? parseLosslessJson : undefined;
-  return buildJsonInSlices(text, scanner, work, { parse, spans }).then(
-    (value) => documentOf(text, value, spans),
+  return buildJsonInSlices(text, scanner, work, { parse, spans, nested }).then(
+    (value) => documentOf(text, value, spans, nested),
     (error: unknown) => new BuiltJsonDocument(text, { value: undefined, body: { problem: messageOf(error) } }),
   );
 }
@@ -199,12 +235,43 @@ function buildDocument(
 const isBlank = (text: string) => text.trimStart() === "";
 const NOT_UTF8 = "not valid UTF-8";
 
-function documentOf(text: string, value: unknown, spans: readonly MemberSpan[]): BuiltJsonDocument {
+function documentOf(
+  text: string,
+  value: unknown,
+  spans: readonly MemberSpan[],
+  nested: ReadonlyMap<string, readonly MemberSpan[]>,
+): BuiltJsonDocument {
   if (!isJsonObject(value)) return new BuiltJsonDocument(text, { value, body: { problem: "it is not an object" } });
   if (Object.keys(value).length !== spans.length)
     return new BuiltJsonDocument(text, { value, body: { problem: "a top-level key occurs twice" } });
-  const body = { value, text, members: new MemberIndex(spans), end: text.lastIndexOf("}") };
+  const members = new MemberIndex(spans);
+  const body = { value, text, members, end: text.lastIndexOf("}"), nested: nestedBodies(text, value, members, nested) };
   return new BuiltJsonDocument(text, { value, body });
+}
+
+/** Those without duplicate keys, with offsets in their own text. */
+function nestedBodies(
+  text: string,
+  value: JsonObject,
+  members: MemberIndex,
+  nested: ReadonlyMap<string, readonly MemberSpan[]>,
+): ReadonlyMap<string, ParsedBody> {
+  const bodies = new Map<string, ParsedBody>();
+  for (const [key, spans] of nested) {
+    const inner = value[key];
+    const whole = members.get(key);
+    if (whole === undefined || !isJsonObject(inner) || Object.keys(inner).length !== spans.length) continue;
+    const { valueStart: start, valueEnd } = whole;
+    const own = spans.map((span) => ({
+      key: span.key,
+      keyStart: span.keyStart - start,
+      valueStart: span.valueStart - start,
+      valueEnd: span.valueEnd - start,
+    }));
+    const body = { value: inner, text: text.slice(start, valueEnd), members: new MemberIndex(own) };
+    bodies.set(key, { ...body, end: valueEnd - start - 1 });
+  }
+  return bodies;
 }
 
 const messageOf = (error: unknown) => (error instanceof SyntaxError ? "it is not valid JSON" : String(error));

@@ -9,6 +9,8 @@ export type MemoryLease = {
   /** Returns why there is no room for that many bytes more. */
   grow(bytes: number): MemoryShortage | undefined;
   shrink(bytes: number): void;
+  /** Gives back all but this many bytes. */
+  keep(bytes: number): void;
   release(): void;
 };
 
@@ -53,6 +55,7 @@ export class ResponseMemory {
         return undefined;
       },
       shrink: free,
+      keep: (bytes) => free(Math.max(0, held - bytes)),
       release: () => free(held),
     };
   }

@@ -56,7 +56,14 @@ export type AdapterTarget = {
 };
 
 /** Splits a byte stream into frames; throws if a frame exceeds its limit. */
-export type FrameReader = { readonly pendingChars: number; push(chunk: Buffer): StreamFrame[]; end(): StreamFrame[] };
+export type FrameReader = {
+  /** Length of the unfinished frame. */
+  readonly pendingChars: number;
+  /** Memory of one character: V8 keeps a text with characters beyond Latin-1 in two bytes each. */
+  readonly charBytes: 1 | 2;
+  push(chunk: Buffer): StreamFrame[];
+  end(): StreamFrame[];
+};
 
 /** Encodes one inbound request for one endpoint and decodes its response. */
 export type UpstreamAdapter = {

@@ -17,6 +17,8 @@ export type WholeReply = {
   readonly upstreamId: string | null;
   /** Weight of the generated text, for token estimates. */
   readonly outputWeight: number;
+  /** Memory of a long reply that no longer needs its document; absent: it does. */
+  readonly heldBytes?: number | undefined;
   /** Billed units other than tokens. */
   readonly units?: MeteredUnits | undefined;
   /** Number of prompts that the usage covers; absent: one. */

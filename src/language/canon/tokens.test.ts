@@ -50,3 +50,15 @@ test("BILL-02 the weights of a text's parts add up to the weight of the whole", 
       expect(weight).toBe(weightOf(text));
     }
 });
+
+test("SAFE-01 the weight of a very long text is estimated from samples, closely", () => {
+  for (const unit of [
+    SENTENCES.German,
+    SENTENCES.Chinese,
+    SENTENCES.Russian,
+    `${SENTENCES.Japanese}${SENTENCES.English}`,
+  ]) {
+    const times = Math.ceil(3_000_000 / unit.length);
+    expect(weightOf(unit.repeat(times)) / (times * weightOf(unit))).toBeCloseTo(1, 2);
+  }
+});

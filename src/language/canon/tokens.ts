@@ -21,18 +21,32 @@ export const TOKENS_PER_TURN = 4;
 /** Estimate for one image or document page. */
 export const TOKENS_PER_MEDIA = 1600;
 
+/** Longer texts are weighed by samples: a loop over all characters would block the event loop. */
+const EXACT_CHARS_MAX = 1024 * 1024;
+const SAMPLE_CHARS = 4096;
+
 /**
  * Text length in English-character equivalents: four of them make one token in any script. The weights approximate
  * common tokenizers and are sums of powers of two, so the weights of parts add up exactly to the weight of the whole.
  */
 export function weightOf(text: string): number {
-  let weight = text.length;
-  if (isLongAscii(text)) return weight;
-  for (let at = 0; at < text.length; at += 1) {
+  const { length } = text;
+  if (isLongAscii(text)) return length;
+  if (length <= EXACT_CHARS_MAX) return length + extraWeightIn(text, 0, length);
+  const samples = EXACT_CHARS_MAX / SAMPLE_CHARS;
+  const distance = Math.floor(length / samples);
+  let extra = 0;
+  for (let at = 0; at < samples; at += 1) extra += extraWeightIn(text, at * distance, at * distance + SAMPLE_CHARS);
+  return length + Math.round((extra * length) / EXACT_CHARS_MAX);
+}
+
+function extraWeightIn(text: string, start: number, end: number): number {
+  let extra = 0;
+  for (let at = start; at < end; at += 1) {
     const code = text.charCodeAt(at);
-    if (code > 0x7f) weight += extraWeight(code);
+    if (code > 0x7f) extra += extraWeight(code);
   }
-  return weight;
+  return extra;
 }
 
 /** Below this length the character loop is faster than `Buffer.byteLength`. */

@@ -163,11 +163,19 @@ function variantOf(value: JsonObject, { by, variants }: Extract<MemberRule, { by
 }
 
 const EMPTY_DEPTH_MAX = 4;
+/** More than this many lists and objects are content, whatever they contain. */
+const EMPTY_CONTAINERS_MAX = 1000;
 
 /** Nothing to carry: null, "", 0, false, and lists and objects of nothing else. */
-function isEmpty(value: unknown, depth = 0): boolean {
-  if (typeof value !== "object" || value === null) return !value;
-  if (depth === EMPTY_DEPTH_MAX) return false;
-  if (Array.isArray(value)) return value.every((item) => isEmpty(item, depth + 1));
-  return isJsonObject(value) && Object.values(value).every((item) => isEmpty(item, depth + 1));
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null ? isEmptyContainer(value, 0, { containers: 0 }) : !value;
+}
+
+function isEmptyContainer(value: object, depth: number, seen: { containers: number }): boolean {
+  seen.containers += 1;
+  if (depth === EMPTY_DEPTH_MAX || seen.containers > EMPTY_CONTAINERS_MAX) return false;
+  const items: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return items.every((item) =>
+    typeof item === "object" && item !== null ? isEmptyContainer(item, depth + 1, seen) : !item,
+  );
 }

@@ -1,4 +1,5 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
+import { EVENT_TEXT_MAX, OversizedTextError, REPLY_TEXT_MAX } from "../../kit/json-size.ts";
 import type { Call } from "../canon/call.ts";
 import { listOmitted } from "../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece, UnusableReply, WholeReply } from "../canon/reply.ts";
@@ -12,7 +13,7 @@ import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 export class TranslatedStream implements ReplyStream {
   readonly #reader: ReplyEventReader;
   readonly #writer: ReplyWriter;
-  readonly #meter = new ReplyMeter();
+  readonly #meter = new ReplyMeter(EVENT_TEXT_MAX);
   /** Held until the end: some servers send a reason with every frame, and only the last is valid. */
   #finish: FinishEvent | undefined;
 
@@ -84,7 +85,7 @@ export function translatedReply(
   head: ReplyHead,
   call: Call,
 ): WholeReply | UnusableReply {
-  const meter = new ReplyMeter();
+  const meter = new ReplyMeter(REPLY_TEXT_MAX);
   for (const event of events) meter.add(event);
   for (const path of client.omitted?.(events) ?? []) meter.add({ is: "omitted", path });
   const { usage, upstreamId, outputWeight, omitted, unusable } = meter;
@@ -101,6 +102,8 @@ export function translatedReply(
 const OMITTED_MAX = 100;
 
 class ReplyMeter {
+  readonly #eventMax: number;
+  #chars = 0;
   usage: Usage | undefined;
   outputWeight = 0;
   upstreamId: string | null = null;
@@ -108,20 +111,34 @@ class ReplyMeter {
   #hasVisibleOutput = false;
   #hasOmittedContent = false;
 
+  /** Longest text of one event. */
+  constructor(eventMax: number) {
+    this.#eventMax = eventMax;
+  }
+
   /** A reply whose output consists of content that the caller cannot receive is no empty success. */
   get unusable(): string | undefined {
     if (!this.#hasOmittedContent || this.#hasVisibleOutput) return undefined;
     return "the response has only content that the caller's API cannot express";
   }
 
+  /** Throws when there is more text than one turn of the event loop can write. */
   add(event: ReplyEvent): void {
-    this.outputWeight += eventWeight(event);
+    const text = textOf(event);
+    if (text !== "") this.#addText(text, event.is === "tool_arguments" ? EVENT_TEXT_MAX : this.#eventMax);
     if (event.is === "usage") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
     else if (event.is === "omitted") {
       if (event.isContent === true) this.#hasOmittedContent = true;
       this.#addOmitted(event.path);
     } else this.#hasVisibleOutput ||= isVisible(event);
+  }
+
+  #addText(text: string, eventMax: number): void {
+    if (text.length > eventMax) throw new OversizedTextError(eventMax, "a text of the reply");
+    this.#chars += text.length;
+    if (this.#chars > REPLY_TEXT_MAX) throw new OversizedTextError(REPLY_TEXT_MAX, "the text of the reply");
+    this.outputWeight += weightOf(text);
   }
 
   /** A stream can repeat a path in every frame. */
@@ -135,16 +152,17 @@ function isVisible(event: ReplyEvent): boolean {
   return event.is === "tool_call" || ((event.is === "text" || event.is === "refusal") && event.text !== "");
 }
 
-function eventWeight(event: ReplyEvent): number {
+/** Generated text. */
+function textOf(event: ReplyEvent): string {
   switch (event.is) {
     case "text":
     case "refusal":
     case "reasoning":
     case "tool_arguments":
-      return weightOf(event.text);
+      return event.text;
     case "tool_call":
-      return weightOf(event.name);
+      return event.name;
     default:
-      return 0;
+      return "";
   }
 }

@@ -1,3 +1,4 @@
+import { flattenString } from "../../kit/flatten-string.ts";
 import { JsonSpan } from "../../kit/json-span.ts";
 import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
@@ -30,7 +31,10 @@ export function renderVector(source: unknown, { encoding, scale }: VectorFormat)
 /** A vector of a long response: numbers that are passed on as they are stay text. */
 function renderSpan({ text, numbers }: JsonSpan, format: VectorFormat): RenderedVector | undefined {
   if (numbers === undefined || numbers > DIMENSIONS_MAX) return undefined;
-  if (format.encoding === "float" && format.scale === "as_given") return { json: text, dimensions: numbers };
+  if (format.encoding === "float" && format.scale === "as_given") {
+    // A copy: a part of the document's text would keep all of it in memory.
+    return { json: flattenString(text), dimensions: numbers };
+  }
   const values: unknown = JSON.parse(text);
   return renderVector(values, format);
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { measureJson } from "../../../../kit/json-size.ts";
 
 /** Sums a measure over text, reasoning, refusal, tool names and arguments. */
 export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
@@ -17,5 +18,5 @@ export function measureMessage(message: JsonObject, measure: (text: string) => n
 function measureValue(value: unknown, measure: (text: string) => number): number {
   if (typeof value === "string") return measure(value);
   // Some servers stream content as an array of parts.
-  return Array.isArray(value) ? measure(JSON.stringify(value)) : 0;
+  return Array.isArray(value) ? measureJson(value, measure) : 0;
 }

@@ -6,7 +6,7 @@ import {
   patchMembers,
 } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
-import { stringifyWithSpans } from "../../../../kit/json-span.ts";
+import { stringifyRewritten } from "../../../../kit/json-size.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
@@ -27,6 +27,7 @@ export function decodePassthroughReply(source: JsonSource, ownId: string, ownMod
   const isConforming = choices.every(isConformingChoice);
   if (!isConforming && isAborted(choices)) return undefined;
   const normalized = isConforming ? undefined : new ReplyNormalizer(ownId, "message").normalize(choices);
+  const rewritten = normalized && stringifyRewritten(normalized);
   const messages: JsonObject[] = [];
   for (const choice of normalized ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
@@ -37,7 +38,7 @@ export function decodePassthroughReply(source: JsonSource, ownId: string, ownMod
     { key: "id", json: JSON.stringify(ownId) },
     ...(isNamed ? [{ key: "model", json: JSON.stringify(ownModel) }] : []),
   ];
-  const reply = new PassthroughChatReply(body, head, normalized, messages);
+  const reply = new PassthroughChatReply(body, head, rewritten, messages);
   return isConforming ? reply : withOmissions(reply, choices);
 }
 
@@ -56,13 +57,14 @@ class PassthroughChatReply implements WholeReply {
   omitted: readonly string[] | undefined;
   readonly #body: ParsedBody;
   readonly #head: readonly MemberPatch[];
-  readonly #normalized: readonly unknown[] | undefined;
+  /** JSON text of the normalized choices. */
+  readonly #choices: string | undefined;
   readonly #messages: readonly JsonObject[];
 
   constructor(
     body: ParsedBody,
     head: readonly MemberPatch[],
-    normalized: readonly unknown[] | undefined,
+    choices: string | undefined,
     messages: readonly JsonObject[],
   ) {
     const { id, usage } = body.value;
@@ -70,7 +72,7 @@ class PassthroughChatReply implements WholeReply {
     this.upstreamId = typeof id === "string" && id !== "" ? id : null;
     this.#body = body;
     this.#head = head;
-    this.#normalized = normalized;
+    this.#choices = choices;
     this.#messages = messages;
   }
 
@@ -83,7 +85,7 @@ class PassthroughChatReply implements WholeReply {
     const usage = encodePassthroughUsage(this.#body.value["usage"], billed, cost);
     return patchMembers(this.#body, [
       ...this.#head,
-      ...(this.#normalized === undefined ? [] : [{ key: "choices", json: stringifyWithSpans(this.#normalized) }]),
+      ...(this.#choices === undefined ? [] : [{ key: "choices", json: this.#choices }]),
       { key: "usage", json: JSON.stringify(usage) },
     ]);
   }

@@ -1,7 +1,15 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
-import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type MemberPatch,
+  type ParsedBody,
+  patchMembers,
+  scanMembers,
+  tryParseJsonObject,
+} from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
-import { stringifyWithSpans } from "../../../../kit/json-span.ts";
+import { stringifyRewritten } from "../../../../kit/json-size.ts";
 import { listOmitted } from "../../../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
@@ -29,7 +37,7 @@ export class PassthroughChatStream implements ReplyStream {
   readonly #normalizer: ReplyNormalizer;
   #usage: Usage | undefined;
   #wireUsage: unknown;
-  #usageFrame: { readonly chunk: JsonObject; readonly data: string } | undefined;
+  #usageFrame: (FrameSource & { readonly chunk: JsonObject }) | undefined;
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
@@ -87,23 +95,23 @@ export class PassthroughChatStream implements ReplyStream {
     const { choices, created, model } = chunk;
     if (this.#created === 0 && typeof created === "number") this.#created = created;
     if (this.#model === "" && typeof model === "string") this.#model = model;
-    if (!Array.isArray(choices)) return this.#readBare(chunk, frame.data);
+    if (!Array.isArray(choices)) return this.#readBare(chunk, frame);
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
     const normalized = this.#normalizer.normalize(choices);
-    if (normalized === undefined) return this.#readChunk(chunk, choices, frame);
+    if (normalized === undefined) return this.#readChunk(chunk, choices, { frame, patches: NO_PATCHES });
     this.#omissions = omittedContent(choices, "delta", this.#omissions);
-    const data = patchMember(frame.data, "choices", stringifyWithSpans(normalized));
-    // The event name prevents a normalized frame from becoming the template.
-    return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "normalized", data });
+    const patches = [{ key: "choices", json: stringifyRewritten(normalized) }];
+    return this.#readChunk({ ...chunk, choices: normalized }, normalized, { frame, patches });
   }
 
   /** Some servers omit the empty `choices` of the usage frame. */
-  #readBare(chunk: JsonObject, data: string): StreamPiece {
+  #readBare(chunk: JsonObject, frame: StreamFrame): StreamPiece {
     const { choices, usage } = chunk;
     if (choices != null || (choices === undefined && usage == null)) return { is: "malformed" };
     if (usage == null) return { is: "usage" };
-    return this.#readUsage({ ...chunk, choices: NO_CHOICES }, patchMember(data, "choices", "[]"), 0, false);
+    const source = { frame, patches: [{ key: "choices", json: "[]" }] };
+    return this.#readUsage({ ...chunk, choices: NO_CHOICES }, source, 0, false);
   }
 
   /** Clients wait for the finish reason; a server that ends without one had finished. */
@@ -129,32 +137,34 @@ export class PassthroughChatStream implements ReplyStream {
     };
   }
 
-  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): StreamPiece {
+  #readChunk(chunk: JsonObject, choices: readonly unknown[], source: FrameSource): StreamPiece {
     const { weight, finishes, usage } = this.#readChoices(choices);
     this.#outputWeight += weight;
     if (finishes) this.#finished = true;
-    if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
+    if (chunk["usage"] != null) return this.#readUsage(chunk, source, weight, finishes);
     if (usage != null) this.#recordUsage(usage);
     // Clients that did not request usage do not see the provider's null.
-    const hidesUsage = !this.#includeUsage && chunk["usage"] === null;
-    const rewritten = hidesUsage ? this.#withoutUsage(frame.data, chunk) : this.#withOwnHead(frame.data, chunk);
-    if (weight > 0 && !finishes && frame.event === null)
-      this.#template = templateOf(frame.data, chunk, weight, rewritten);
-    const reported = finishes ? this.#reportIn(rewritten) : rewritten;
-    return { is: weight > 0 || finishes ? "content" : "preamble", text: `data: ${reported}\n\n` };
+    const hidden = !this.#includeUsage && chunk["usage"] === null ? NO_USAGE : NO_PATCHES;
+    const rewritten = this.#rewrite(source, chunk, finishes ? [...hidden, ...this.#reportPatches()] : hidden);
+    const { event, data, document } = source.frame;
+    if (weight > 0 && !finishes && event === null && document === undefined && source.patches.length === 0)
+      this.#template = templateOf(data, chunk, weight, rewritten);
+    return { is: weight > 0 || finishes ? "content" : "preamble", text: `data: ${rewritten}\n\n` };
   }
 
   /** The finish chunk lists what was omitted. */
-  #reportIn(data: string): string {
+  #reportPatches(): readonly MemberPatch[] {
     const { svc_omitted } = this.#report();
-    return svc_omitted === undefined ? data : patchMember(data, "svc_omitted", JSON.stringify(svc_omitted));
+    return svc_omitted === undefined ? NO_PATCHES : [{ key: "svc_omitted", json: JSON.stringify(svc_omitted) }];
   }
 
   /** Hot path: most frames differ from the template only in their text and are not parsed. */
   #matchTemplate(
     { start, end, ownStart, ownEnd }: FrameTemplate,
-    { data, event }: StreamFrame,
+    { data, event, document }: StreamFrame,
   ): StreamPiece | undefined {
+    // A long event is not searched again.
+    if (document !== undefined) return undefined;
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
@@ -189,30 +199,30 @@ export class PassthroughChatStream implements ReplyStream {
     this.#wireUsage = usage;
   }
 
-  #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): StreamPiece {
+  #readUsage(chunk: JsonObject, source: FrameSource, weight: number, finishes: boolean): StreamPiece {
     this.#recordUsage(chunk["usage"]);
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
       // Usage beside content: the content is relayed now, the usage with the last frame.
-      const relayed = this.#withoutUsage(data, chunk);
-      const text = `data: ${finishes ? this.#reportIn(relayed) : relayed}\n\n`;
-      return { is: weight > 0 || finishes ? "content" : "preamble", text };
+      const relayed = this.#rewrite(source, chunk, finishes ? [...NO_USAGE, ...this.#reportPatches()] : NO_USAGE);
+      return { is: weight > 0 || finishes ? "content" : "preamble", text: `data: ${relayed}\n\n` };
     }
-    this.#usageFrame = { chunk, data };
+    this.#usageFrame = { ...source, chunk };
     if (this.#includeUsage || !hasOtherMembers(chunk)) return { is: "usage" };
-    return { is: "preamble", text: `data: ${this.#withoutUsage(data, chunk)}\n\n` };
+    return { is: "preamble", text: `data: ${this.#rewrite(source, chunk, NO_USAGE)}\n\n` };
   }
 
-  #withOwnHead(data: string, chunk: JsonObject): string {
-    const named =
-      this.#ownModel === undefined || chunk["model"] === undefined
-        ? data
-        : patchMember(data, "model", JSON.stringify(this.#ownModel));
-    return withId(named, chunk, this.#ownId);
-  }
-
-  #withoutUsage(data: string, chunk: JsonObject): string {
-    return patchMember(this.#withOwnHead(data, chunk), "usage", null);
+  /** The event with the gateway's own id and model. All members are replaced in one pass. */
+  #rewrite({ frame, patches }: FrameSource, chunk: JsonObject, more: readonly MemberPatch[]): string {
+    const ownModel = chunk["model"] === undefined ? undefined : this.#ownModel;
+    if (patches.length + more.length === 0 && ownModel === undefined) {
+      const data = withId(frame.data, chunk, this.#ownId);
+      if (data !== undefined) return data;
+    }
+    const named = ownModel === undefined ? NO_PATCHES : [{ key: "model", json: JSON.stringify(ownModel) }];
+    const body = bodyOf(frame);
+    if (body === undefined) return frame.data;
+    return patchMembers(body, [...patches, ...named, { key: "id", json: JSON.stringify(this.#ownId) }, ...more]);
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -223,8 +233,8 @@ export class PassthroughChatStream implements ReplyStream {
     if (!this.#includeUsage) return END_OF_STREAM;
     const usage = JSON.stringify(encodePassthroughUsage(this.#wireUsage, billed, cost));
     if (this.#usageFrame !== undefined) {
-      const { chunk, data } = this.#usageFrame;
-      return `data: ${patchMember(this.#withOwnHead(data, chunk), "usage", usage)}\n\n${END_OF_STREAM}`;
+      const { chunk } = this.#usageFrame;
+      return `data: ${this.#rewrite(this.#usageFrame, chunk, [{ key: "usage", json: usage }])}\n\n${END_OF_STREAM}`;
     }
     const head = JSON.stringify({ ...this.#head(), choices: [] });
     return `data: ${head.slice(0, -1)},"usage":${usage}}\n\n${END_OF_STREAM}`;
@@ -234,7 +244,12 @@ export class PassthroughChatStream implements ReplyStream {
 /** Time and model for frames of the gateway's own, if the provider states none. */
 type OwnHead = Pick<ReplyHead, "id" | "createdSeconds" | "model">;
 
+/** An event, and the members of it that are replaced. */
+type FrameSource = { readonly frame: StreamFrame; readonly patches: readonly MemberPatch[] };
+
 const NO_CHOICES: readonly unknown[] = [];
+const NO_PATCHES: readonly MemberPatch[] = [];
+const NO_USAGE: readonly MemberPatch[] = [{ key: "usage", json: null }];
 
 /** Members of a usage frame that are not for clients that requested no usage, or have no content. */
 const USAGE_FRAME_MEMBERS: ReadonlySet<string> = new Set([
@@ -304,15 +319,15 @@ function onOneLine(frame: StreamFrame): StreamFrame {
   return tryParseJsonObject(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }
 
-/** Fast path for the usual position of the id; otherwise the frame is searched. */
-function withId(data: string, chunk: JsonObject, ownId: string): string {
+/** Fast path for the usual position of the id; undefined: it has another one. */
+function withId(data: string, chunk: JsonObject, ownId: string): string | undefined {
   const start = `{"id":"${String(chunk["id"])}"`;
-  if (data.slice(0, start.length) === start && !start.includes("\\"))
-    return `{"id":"${ownId}"${data.slice(start.length)}`;
-  return patchMember(data, "id", JSON.stringify(ownId));
+  if (data.slice(0, start.length) !== start || start.includes("\\")) return undefined;
+  return `{"id":"${ownId}"${data.slice(start.length)}`;
 }
 
-function patchMember(data: string, key: string, json: string | null): string {
-  const body = scanMembers(data);
-  return body === undefined ? data : patchMembers(body, [{ key, json }]);
+/** Undefined for duplicate keys. */
+function bodyOf({ data, document }: StreamFrame): Omit<ParsedBody, "value"> | undefined {
+  if (document === undefined) return scanMembers(data);
+  return "problem" in document.body ? undefined : document.body;
 }

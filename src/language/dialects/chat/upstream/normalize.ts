@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 
 /** Finish reasons of almost compatible servers. */
 const REASONS: ReadonlyMap<string, string | null> = new Map([
@@ -176,7 +177,8 @@ class ToolCallNormalizer {
 
   #arguments(fn: JsonObject, opens: boolean): JsonObject {
     const value = fn["arguments"];
-    if (value != null && typeof value !== "string") return { function: { ...fn, arguments: JSON.stringify(value) } };
+    if (value != null && typeof value !== "string")
+      return { function: { ...fn, arguments: stringifyArguments(value) } };
     if (!opens || (value != null && (value !== "" || this.#form === "delta"))) return {};
     return { function: { ...fn, arguments: this.#form === "message" ? "{}" : "" } };
   }

@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
@@ -50,5 +51,5 @@ function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): 
 function argumentsOf(input: unknown): string {
   if (typeof input === "string") return input;
   const isAbsent = input == null || (isJsonObject(input) && Object.keys(input).length === 0);
-  return isAbsent ? "" : JSON.stringify(input);
+  return isAbsent ? "" : stringifyArguments(input);
 }

@@ -1,3 +1,4 @@
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 import type { WirePartialArg } from "../wire.ts";
 
 type ArgumentValue = string | number | boolean | null | ArgumentValue[] | Map<string, ArgumentValue>;
@@ -48,7 +49,7 @@ export class ArgumentsBuilder {
   }
 
   toJson(): string {
-    return JSON.stringify(toPlain(this.#root));
+    return stringifyArguments(toPlain(this.#root));
   }
 }
 

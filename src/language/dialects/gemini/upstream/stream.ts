@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { frameValue } from "../../../../kit/json-document.ts";
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
@@ -96,8 +97,14 @@ export class GeminiReader implements ReplyEventReader {
     const parts = candidate.content?.parts ?? [];
     const first = !this.#hasContent;
     const partStarts: number[] = [];
+    // Only citations need the offsets.
+    const isCited = first && candidate.groundingMetadata != null;
+    let bytes = 0;
     for (const part of parts) {
-      if (first) partStarts.push(Buffer.byteLength(this.#text));
+      if (isCited) {
+        partStarts.push(bytes);
+        if (part.thought !== true) bytes += Buffer.byteLength(part.text ?? "");
+      }
       this.#readPart(part, events);
     }
     if (hasUnsourcedSupport(candidate)) this.#omissions.add("candidates[].groundingMetadata.groundingSupports[]");
@@ -143,7 +150,7 @@ export class GeminiReader implements ReplyEventReader {
     const open = this.#open;
     if (open === undefined) return;
     if (isJsonObject(call.args)) open.builder.merge(call.args);
-    else if (call.args != null) open.text = typeof call.args === "string" ? call.args : JSON.stringify(call.args);
+    else if (call.args != null) open.text = typeof call.args === "string" ? call.args : stringifyArguments(call.args);
     for (const piece of call.partialArgs ?? []) {
       if (open.builder.add(piece)) continue;
       events.push({ is: "problem", problem: malformedReply("a fragment of tool call arguments has no position") });

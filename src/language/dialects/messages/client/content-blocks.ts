@@ -1,4 +1,12 @@
 import { isJsonObject, type JsonObject, tryParseJson } from "../../../../kit/json.ts";
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "../../../../kit/json-characters.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReasoningDetail, ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
@@ -264,14 +272,6 @@ function isBlockContent({ is }: ReplyEvent): boolean {
   return is === "text" || is === "refusal" || is === "reasoning" || is === "reasoning_detail" || is === "tool_call";
 }
 
-const QUOTE = 0x22;
-
-const BACKSLASH = 0x5c;
-
-const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
-
-const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
-
 /** Detects the closing bracket of a JSON object that arrives in fragments. */
 class JsonEndDetector {
   #depth = 0;
@@ -284,17 +284,24 @@ class JsonEndDetector {
   }
 
   feed(text: string): void {
+    // Fragments may be long, and local variables are faster than members.
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let escaped = this.#escaped;
     for (let at = 0; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
-      if (this.#escaped) this.#escaped = false;
-      else if (this.#inString) {
-        if (code === BACKSLASH) this.#escaped = true;
-        else if (code === QUOTE) this.#inString = false;
-      } else if (code === QUOTE) this.#inString = true;
-      else if (OPENERS.has(code)) {
-        this.#depth += 1;
+      if (escaped) escaped = false;
+      else if (inString) {
+        if (code === BACKSLASH) escaped = true;
+        else if (code === QUOTE) inString = false;
+      } else if (code === QUOTE) inString = true;
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        depth += 1;
         this.#hasBegun = true;
-      } else if (CLOSERS.has(code)) this.#depth -= 1;
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
     }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#escaped = escaped;
   }
 }

@@ -1,5 +1,6 @@
 import { isJsonObject, type ParsedBody, patchMembers } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
+import { measureJson } from "../../../../kit/json-size.ts";
 import type { WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import { extraUsesInBlocks, extraUsesInMessage, isServerToolRun, promptCountInMessage } from "../../extras.ts";
@@ -35,7 +36,7 @@ export function weightOfBlock(block: unknown): number {
     if (typeof words === "string") weight += weightOf(words);
   }
   const input = block["input"];
-  return isJsonObject(input) && Object.keys(input).length > 0 ? weight + weightOf(JSON.stringify(input)) : weight;
+  return isJsonObject(input) && Object.keys(input).length > 0 ? weight + measureJson(input, weightOf) : weight;
 }
 
 export function withOwnMembers(message: ParsedBody, { id, model }: OwnMembers): string {

@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
-import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject, nestedBody, parseJsonText, patchMembers } from "../../../../kit/json.ts";
 import { frameBody, frameObject } from "../../../../kit/json-document.ts";
 import type { BillableExtraName } from "../../../canon/extras.ts";
 import type { ReplyStream, StreamPiece } from "../../../canon/reply.ts";
@@ -181,9 +181,9 @@ function withOwnMembersInStart(frame: StreamFrame, own: OwnMembers): string | un
   const { data } = frame;
   const event = frameBody(frame);
   const span = "problem" in event ? undefined : event.members.get("message");
-  if (span === undefined) return undefined;
-  const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));
-  if ("problem" in message) return undefined;
+  if (span === undefined || "problem" in event) return undefined;
+  const message = nestedBody(event, "message");
+  if (message === undefined) return undefined;
   return data.slice(0, span.valueStart) + withOwnMembers(message, own) + data.slice(span.valueEnd);
 }
 

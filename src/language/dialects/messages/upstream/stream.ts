@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -205,7 +206,7 @@ export class MessageReader implements ReplyEventReader {
 
 /** Input that is not an object stays as it is. */
 function argumentsText(input: unknown): string {
-  return typeof input === "string" ? input : JSON.stringify(input);
+  return typeof input === "string" ? input : stringifyArguments(input);
 }
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../kit/json.ts";
+import { stringifyWithSpans } from "../../../../kit/json-span.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
 import {
   customInput,
@@ -6,6 +7,7 @@ import {
   encodeOpenedItem,
   encodePart,
   encodeSummary,
+  encodeText,
   type GrowingText,
   type ItemStatus,
   type LateAnnotation,
@@ -40,7 +42,7 @@ export class ItemEventEncoder {
   encode(type: string, fields: JsonObject): string {
     const event = { type, sequence_number: this.#sequence, ...fields };
     this.#sequence += 1;
-    return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
+    return `event: ${type}\ndata: ${stringifyWithSpans(event)}\n\n`;
   }
 
   /** Events for the content added since the last call. */
@@ -141,8 +143,8 @@ export class ItemEventEncoder {
       text += this.#growPart(messagePart, location);
       text +=
         messagePart.is === "text"
-          ? this.encode("response.output_text.done", { ...location, text: messagePart.text, logprobs: [] })
-          : this.encode("response.refusal.done", { ...location, refusal: messagePart.text });
+          ? this.encode("response.output_text.done", { ...location, text: encodeText(messagePart), logprobs: [] })
+          : this.encode("response.refusal.done", { ...location, refusal: encodeText(messagePart) });
       text += this.encode("response.content_part.done", { ...location, part: encodePart(messagePart) });
       this.#sent.partOpened = false;
       this.#sent.annotations = 0;
@@ -156,7 +158,10 @@ export class ItemEventEncoder {
     let text = "";
     if (!this.#sent.partOpened) {
       this.#sent.partOpened = true;
-      text += this.encode("response.reasoning_summary_part.added", { ...location, part: encodeSummary("") });
+      text += this.encode("response.reasoning_summary_part.added", {
+        ...location,
+        part: encodeSummary({ text: "", unsent: "" }),
+      });
     }
     return text + this.#delta("response.reasoning_summary_text", outputItem, location, {});
   }
@@ -165,8 +170,8 @@ export class ItemEventEncoder {
     if (outputItem.text === "") return "";
     const location = { ...itemLocation(outputItem, index), summary_index: 0 };
     return (
-      this.encode("response.reasoning_summary_text.done", { ...location, text: outputItem.text }) +
-      this.encode("response.reasoning_summary_part.done", { ...location, part: encodeSummary(outputItem.text) })
+      this.encode("response.reasoning_summary_text.done", { ...location, text: encodeText(outputItem) }) +
+      this.encode("response.reasoning_summary_part.done", { ...location, part: encodeSummary(outputItem) })
     );
   }
 
@@ -177,7 +182,7 @@ export class ItemEventEncoder {
     const emptyArguments = { text: "{}", unsent: "{}" };
     const argumentsDelta =
       text === "" ? this.#delta("response.function_call_arguments", emptyArguments, location, {}) : "";
-    const argumentsText = text === "" ? emptyArguments.text : text;
+    const argumentsText = text === "" ? emptyArguments.text : encodeText(outputItem);
     return (
       argumentsDelta +
       this.encode("response.function_call_arguments.done", { ...location, name, arguments: argumentsText })

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../kit/json.ts";
+import { JsonSpan } from "../../../../kit/json-span.ts";
 import type { ReasoningDetail, ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
 import { encodeCallSignature, encodeDetail, type SignatureVisibility } from "../reasoning-signatures.ts";
@@ -6,7 +7,21 @@ import { decodeCustomInput } from "./custom-tools.ts";
 import type { FlatNames } from "./namespaces.ts";
 
 /** The whole text and its unsent tail, so that a long text is never searched or sliced. */
-export type GrowingText = { text: string; unsent: string };
+export type GrowingText = { text: string; unsent: string; encoded?: EncodedText };
+
+/** JSON text of the first `chars` characters. */
+type EncodedText = { readonly chars: number; readonly json: JsonSpan };
+
+const LONG_TEXT_CHARS = 16_384;
+
+/** A long text is encoded once, because several events repeat it. */
+export function encodeText(growing: GrowingText): string | JsonSpan {
+  const { text } = growing;
+  if (text.length < LONG_TEXT_CHARS) return text;
+  if (growing.encoded?.chars !== text.length)
+    growing.encoded = { chars: text.length, json: new JsonSpan(JSON.stringify(text), undefined) };
+  return growing.encoded.json;
+}
 
 function appendText(growing: GrowingText, text: string): void {
   growing.text += text;
@@ -261,7 +276,7 @@ export function encodeItem(item: OutputItem, status: ItemStatus, visibility: Sig
     case "message":
       return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(encodePart) };
     case "reasoning": {
-      const summary = item.text === "" ? [] : [encodeSummary(item.text)];
+      const summary = item.text === "" ? [] : [encodeSummary(item)];
       const { encryptedContent } = item;
       const sealed =
         visibility === "hidden" || encryptedContent === undefined ? {} : { encrypted_content: encryptedContent };
@@ -275,7 +290,7 @@ export function encodeItem(item: OutputItem, status: ItemStatus, visibility: Sig
         status,
         call_id: callId,
         ...encodeName(item),
-        arguments: text === "" ? "{}" : text,
+        arguments: text === "" ? "{}" : encodeText(item),
       };
     }
     case "custom_tool_call": {
@@ -303,12 +318,12 @@ export function encodeOpenedItem(item: OutputItem): JsonObject {
 }
 
 export function encodePart(part: MessagePart): JsonObject {
-  if (part.is === "refusal") return { type: "refusal", refusal: part.text };
-  return { type: "output_text", text: part.text, annotations: part.annotations, logprobs: [] };
+  if (part.is === "refusal") return { type: "refusal", refusal: encodeText(part) };
+  return { type: "output_text", text: encodeText(part), annotations: part.annotations, logprobs: [] };
 }
 
-export function encodeSummary(text: string): JsonObject {
-  return { type: "summary_text", text };
+export function encodeSummary(growing: GrowingText): JsonObject {
+  return { type: "summary_text", text: encodeText(growing) };
 }
 
 export function customInput({ text }: ToolCallItem): string {

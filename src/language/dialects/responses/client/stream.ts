@@ -1,5 +1,6 @@
 import type { ErrorEnvelope } from "../../../../contract/error-envelope.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
+import { stringifyWithSpans } from "../../../../kit/json-span.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
@@ -53,7 +54,7 @@ export class ResponseWriter implements ReplyWriter {
   }
 
   get finalJson(): string | undefined {
-    return this.#state.ended.status === "in_progress" ? undefined : JSON.stringify(this.#response("shown"));
+    return this.#state.ended.status === "in_progress" ? undefined : stringifyWithSpans(this.#response("shown"));
   }
 
   write(event: ReplyEvent): string {
@@ -110,7 +111,7 @@ export class ResponseWriter implements ReplyWriter {
 
   whole(closing: ReplyClosing): string {
     this.#end(closing);
-    return JSON.stringify(this.#response(this.#visibility));
+    return stringifyWithSpans(this.#response(this.#visibility));
   }
 
   #end({ finish, usage, cost }: ReplyClosing): ResponseState {

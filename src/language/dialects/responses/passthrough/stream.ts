@@ -3,10 +3,10 @@ import {
   isJsonObject,
   type JsonObject,
   type MemberPatch,
+  nestedBody,
   type ParsedBody,
   parseJsonText,
   patchMembers,
-  scanMembers,
 } from "../../../../kit/json.ts";
 import { frameBody, frameObject } from "../../../../kit/json-document.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
@@ -145,11 +145,8 @@ export class PassthroughResponsesStream implements ReplyStream {
   }
 
   #responseIn(body: ParsedBody): ParsedBody | undefined {
-    const text = memberText(body, "response");
-    const scanned = text === undefined ? undefined : scanMembers(text);
-    const value = body.value["response"];
-    if (scanned === undefined || !isJsonObject(value)) return undefined;
-    const response = { ...scanned, value };
+    const response = nestedBody(body, "response");
+    if (response === undefined) return undefined;
     if (this.#upstreamId === null && typeof response.value["id"] === "string") this.#upstreamId = response.value["id"];
     return response;
   }

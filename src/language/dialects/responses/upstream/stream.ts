@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
+import { stringifyArguments } from "../../../../kit/json-size.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -320,7 +321,7 @@ function offsetIn(value: unknown, start: number): number | null {
 
 /** A call without arguments has an empty object; anything but text is kept as JSON. */
 function argumentsText(value: unknown): string {
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : textIn(value) || "{}";
+  return typeof value === "object" && value !== null ? stringifyArguments(value) : textIn(value) || "{}";
 }
 
 function joinTexts(parts: unknown): string {
