@@ -16,9 +16,13 @@ import { unusedPort } from "./upstream.ts";
 const REDIS_PASSWORD = "canary-of-redis-5d41402abc4b";
 const READY_MS_MAX = 30_000;
 
-const program = ["redis-server", "valkey-server"].find(
+/** REDIS_SERVER chooses one of them, by its name or path. */
+const given = process.env["REDIS_SERVER"];
+const program = (given === undefined ? ["redis-server", "valkey-server"] : [given]).find(
   (name) => spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", name], { stdio: "ignore" }).status === 0,
 );
+
+if (given !== undefined && program === undefined) throw new Error(`REDIS_SERVER is ${given}, which is not installed`);
 
 /** Tests on Redis are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasRedis = program !== undefined;
@@ -53,7 +57,7 @@ export async function startRedis({
   const port = await unusedPort();
   const tls = over === "tls" ? certificateIn(folder) : undefined;
   const url = `${over === "tls" ? "rediss" : "redis"}://:${REDIS_PASSWORD}@127.0.0.1:${port}/1`;
-  const given = {
+  const basics = {
     ...(tls === undefined ? { port } : { port: 0, "tls-port": port, ...tls.settings }),
     bind: "127.0.0.1",
     requirepass: REDIS_PASSWORD,
@@ -61,7 +65,7 @@ export async function startRedis({
     save: "",
     loglevel: "warning",
   };
-  const settings = { ...given, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always", ...more };
+  const settings = { ...basics, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always", ...more };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
   let child: ChildProcess | undefined;
   const ask = async (...command: string[]) => {
