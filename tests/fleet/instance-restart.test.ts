@@ -104,15 +104,15 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance killed and restarted on 
     expect(await held()).not.toBe("0.00");
     // Until it is renamed back nothing can be released.
     const { id } = await stays.manage("GET", `/workspaces/${tenant.slug}`);
-    const [holds, renamed] = ["holds", "aside"].map((name) => `gateway:{${id}}:${name}`);
-    await fleet.redis.ask("RENAME", String(holds), String(renamed));
-    await fleet.redis.ask("SET", String(holds), "in the way");
+    const [money, renamed] = ["money", "aside"].map((name) => `gateway:{${id}}:${name}`);
+    await fleet.redis.ask("RENAME", String(money), String(renamed));
+    await fleet.redis.ask("SET", String(money), "in the way");
     const gateway = back({ GATEWAY_WORKERS: "2" });
     await waitForLog(gateway, "workers: all ready");
     const [first] = childrenOf(gateway.child.pid ?? 0);
     process.kill(first ?? 0, "SIGKILL");
     await waitForLog(gateway, "workers: exited unexpectedly");
-    await fleet.redis.ask("RENAME", String(renamed), String(holds));
+    await fleet.redis.ask("RENAME", String(renamed), String(money));
     await expect.poll(held, { timeout: 20_000 }).toBe("0.00");
   }, 90_000);
 
