@@ -8,19 +8,29 @@ const NAMED = /\?mutant=([\w-]+)$/;
 
 /**
  * Lets `import("./x.ts?mutant=name")` load a second copy of the program with one mutant's faults. A module that was
- * imported with a mutant's name passes it on to everything of ours that it imports.
+ * imported with a mutant's name passes it on to what it imports, if that is patched or imports something patched: all
+ * other modules are those of the program itself, which has to be loaded before.
  */
 export function allowMutants(mutants: readonly Mutant[]): void {
   const byName = new Map(mutants.map((mutant) => [mutant.name, mutant]));
+  const importers = new Map<string, Set<string>>();
+  const copied = new Map<string, ReadonlySet<string>>();
+  const isCopied = (url: string, name: string) => {
+    const urls = copied.get(name) ?? dependents(byName.get(name)?.patches ?? [], importers);
+    copied.set(name, urls);
+    return urls.has(url);
+  };
   /** Code without its types, by file: a copy that no mutant touches is not read again. */
   const plain = new Map<string, string>();
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const resolved = nextResolve(specifier, context);
-      const [suffix] = NAMED.exec(context.parentURL ?? "") ?? [];
-      return suffix !== undefined && isCopied(resolved.url)
-        ? { ...resolved, url: `${resolved.url}${suffix}` }
-        : resolved;
+      const parent = context.parentURL ?? "";
+      const [suffix, name] = NAMED.exec(parent) ?? [];
+      if (name !== undefined)
+        return isCopied(resolved.url, name) ? { ...resolved, url: `${resolved.url}${suffix}` } : resolved;
+      importers.set(resolved.url, (importers.get(resolved.url) ?? new Set()).add(parent));
+      return resolved;
     },
     load(url, context, nextLoad) {
       const mutant = byName.get(NAMED.exec(url)?.[1] ?? "");
@@ -37,13 +47,11 @@ export function allowMutants(mutants: readonly Mutant[]): void {
   });
 }
 
-/** Layers below these do not know them, so one copy suffices. */
-const COPIED = ["src/app", "src/domain", "src/edge", "src/io", "tests/simulation"].map(
-  (folder) => `${ROOT}/${folder}/`,
-);
-
-function isCopied(url: string): boolean {
-  return COPIED.some((folder) => url.startsWith(folder));
+/** The patched modules, and every module that imports one of them directly or through others. */
+function dependents(patches: readonly Patch[], importers: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const found = new Set(patches.map(({ file }) => `${ROOT}/${file}`));
+  for (const url of found) for (const importer of importers.get(url) ?? []) found.add(importer);
+  return found;
 }
 
 function patched(text: string, { file, find, put }: Patch): string {

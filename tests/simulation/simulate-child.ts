@@ -53,7 +53,8 @@ const chosen = mutants.filter(({ name }) => values.mutant === "all" || values.mu
 if (values.mutant !== undefined && chosen.length === 0) throw new Error(`there is no mutant ${values.mutant}`);
 const programs = new Map<string, typeof simulate | string>();
 // Everything is loaded first: loading needs the real clock and file system.
-if (chosen.length === 0) programs.set("none", await loaded(file));
+const unchanged = await loaded(file);
+if (chosen.length === 0) programs.set("none", unchanged);
 for (const { name } of chosen) programs.set(name, await loaded(`${file}?mutant=${name}`));
 forbid();
 for (const [mutant, program] of programs) {
