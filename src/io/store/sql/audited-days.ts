@@ -41,7 +41,8 @@ async function* pendingSlices(reads: Kysely<Database>): AsyncGenerator<Slice> {
   }
 }
 
-type PendingDay = DayKey & { readonly requests: number };
+/** `followsPending`: since the last day with requests, which is pending too. */
+type PendingDay = DayKey & { readonly requests: number; readonly followsPending: boolean };
 type DayPage = { readonly pending: readonly PendingDay[]; readonly next: DayKey | undefined };
 
 async function nextPage(reads: Kysely<Database>, after: DayKey): Promise<DayPage> {
@@ -54,13 +55,18 @@ async function nextPage(reads: Kysely<Database>, after: DayKey): Promise<DayPage
     select * from audited_days where (workspace_id, day) > (${after.workspace_id}, ${after.day})
     ${last === undefined ? sql`` : sql`and (workspace_id, day) <= (${last.workspace_id}, ${last.day})`}`.execute(reads);
   const verified = new Map(audited.map((row) => [keyOf(row), row]));
-  const pending: PendingDay[] = current.filter((row) => {
+  const pending: PendingDay[] = [];
+  let followsPending = false;
+  for (const row of current) {
     const before = verified.get(keyOf(row));
     verified.delete(keyOf(row));
-    return before === undefined || signatureOf(before) !== signatureOf(row);
-  });
+    const isPending = before === undefined || signatureOf(before) !== signatureOf(row);
+    if (isPending) pending.push({ ...row, followsPending });
+    followsPending = isPending;
+  }
   // Verified once, and in the roll-ups no more.
-  for (const { workspace_id, day } of verified.values()) pending.push({ workspace_id, day, requests: 0 });
+  for (const { workspace_id, day } of verified.values())
+    pending.push({ workspace_id, day, requests: 0, followsPending: false });
   return { pending, next: last };
 }
 
@@ -78,12 +84,11 @@ const signatureOf = ({ requests, cost_nanos, other_sums }: AuditedDay) => `${req
 
 function slicesOf(pending: readonly PendingDay[]): Slice[] {
   const slices: Slice[] = [];
-  for (const { workspace_id: workspaceId, day, requests } of pending) {
+  for (const { workspace_id: workspaceId, day, requests, followsPending } of pending) {
     const fromMs = Date.parse(day);
     const toMs = fromMs + DAY_MS;
     const last = slices.at(-1);
-    const joins =
-      last?.workspaceId === workspaceId && last.toMs === fromMs && last.requests + requests <= REQUESTS_PER_SLICE;
+    const joins = followsPending && last?.workspaceId === workspaceId && last.requests + requests <= REQUESTS_PER_SLICE;
     if (joins) slices[slices.length - 1] = { ...last, toMs, requests: last.requests + requests };
     else slices.push({ workspaceId, fromMs, toMs, requests });
   }

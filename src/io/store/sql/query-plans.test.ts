@@ -75,6 +75,17 @@ async function statementsOf(dialect: Dialect, hints: PlanHints): Promise<readonl
   return seen;
 }
 
+/** Rows like those of `ws_1` in others, and statistics of many times as many. */
+const OTHER_WORKSPACES = [
+  ...["request_records", "request_shapes", "requests_hourly", "requests_daily", "ledger_transactions"].map((table) => {
+    const changes = [`'workspace_id', 'other_' || n`, ...(table === "request_records" ? ["'id', id || '.' || n"] : [])];
+    return `insert into ${table} select (jsonb_populate_record(one, jsonb_build_object(${changes.join(", ")}))).*
+      from ${table} as one, generate_series(1, 10) as n where one.workspace_id = 'ws_1'`;
+  }),
+  "analyze",
+  `update pg_class set reltuples = reltuples * 250 where relname ~ '^(request|ledger)' and reltuples > 0`,
+];
+
 /** From the few thousand rows of `fill` to a million. */
 const GROWTH = 250;
 
@@ -164,6 +175,12 @@ describe.skipIf(!hasPostgres)("PostgreSQL", () => {
     // A small table is scanned for good reason: without the choice, what remains has no index.
     await pool.query("set enable_seqscan = off; set enable_sort = off");
     expect(await badPlans((statement, plan) => sorts(statement, plan) || scans(plan))).toEqual([]);
+    // With the choice, among other workspaces, and as if all tables were large.
+    for (const statement of OTHER_WORKSPACES) await cluster.query(address, statement);
+    await pool.query("set enable_seqscan = on; set enable_sort = on");
+    // Partitions of the months around today are empty.
+    const LARGE = /Seq Scan on (request_shapes|requests_|ledger_|request_records_rest)/;
+    expect(await badPlans((_statement, plan) => plan.some((line) => LARGE.test(line)))).toEqual([]);
     await pool.end();
     await store.close();
   });
