@@ -1,0 +1,160 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { HOSTILE_KINDS, hostileReply, type ReplyDialect } from "../support/hostile-replies.ts";
+import { connectedTo, QUIET } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+/** One gateway with a heap of 512 MB; its providers send hostile replies of every kind through every pair of dialects. */
+const HEAP_MB = 512;
+const BYTES = 2.25 * 1024 * 1024;
+const AT_ONCE = 6;
+
+const MODELS: Readonly<Record<ReplyDialect, string>> = {
+  chat: "mistral/mistral-small-2603",
+  messages: "anthropic/claude-fable-5-1",
+  gemini: "google/gemini-2.5-flash",
+  converse: "amazon/nova-pro",
+  responses: "openai/gpt-4o",
+};
+const PROVIDERS = ["mistral", "anthropic", "google-ai-studio", "aws-bedrock", "openai", "scaleway"];
+const ORDINARY = "alibaba/qwen3-235b-a22b-instruct-2507";
+const PAIRS: readonly (readonly [string, ReplyDialect])[] = [
+  ["chat", "chat"],
+  ["chat", "messages"],
+  ["chat", "gemini"],
+  ["chat", "converse"],
+  ["messages", "messages"],
+  ["messages", "chat"],
+  ["messages", "gemini"],
+  ["messages", "converse"],
+  ["responses", "responses"],
+  ["responses", "chat"],
+  ["responses", "messages"],
+  ["responses", "gemini"],
+  ["responses", "converse"],
+];
+
+function dialectOf(url: string): ReplyDialect {
+  if (url.includes("/chat/completions")) return "chat";
+  if (url.includes("enerateContent")) return "gemini";
+  if (url.includes("converse")) return "converse";
+  return url.includes("messages") ? "messages" : "responses";
+}
+
+const replies = new Map<string, Buffer>();
+const upstream = createServer(async (request, response) => {
+  let body = "";
+  for await (const piece of request) body += String(piece);
+  const kind = /KIND=([\w -]+)=/.exec(body)?.[1];
+  const url = request.url ?? "";
+  if (kind === undefined) {
+    response.setHeader("content-type", "application/json").end(JSON.stringify(chatJson()));
+    return;
+  }
+  const dialect = dialectOf(url);
+  const isStream = body.includes('"stream":true') || url.includes("stream");
+  const name = `${dialect} ${kind} ${isStream}`;
+  // Only the latest are kept: all of them would be a gigabyte.
+  const bytes = replies.get(name) ?? hostileReply(dialect, kind, BYTES, isStream);
+  replies.delete(name);
+  replies.set(name, bytes);
+  for (const [oldest] of replies) if (replies.size > 8) replies.delete(oldest);
+  const binary = "application/vnd.amazon.eventstream";
+  const type = isStream ? (dialect === "converse" ? binary : "text/event-stream") : "application/json";
+  response.writeHead(200, { "content-type": type, "content-length": bytes.length }).end(bytes);
+});
+
+let child: ChildProcess;
+let gateway: { origin: string; adminToken: string };
+const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-hostile-"));
+beforeAll(async () => {
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
+  const connected = connectedTo(new Map(PROVIDERS.map((provider) => [provider, { baseUrl }])));
+  const env = {
+    ...QUIET,
+    ...connected,
+    PORT: "0",
+    DATA_DIR: dataDir,
+    LOG_LEVEL: "silent",
+    GATEWAY_PROOF_EVERY: "never",
+  };
+  child = fork(path.join(import.meta.dirname, "hostile-gateway-child.ts"), {
+    execArgv: [`--max-old-space-size=${HEAP_MB}`],
+    env: { PATH: process.env["PATH"], ...env },
+  });
+  [gateway] = (await once(child, "message")) as [typeof gateway];
+}, 60_000);
+afterAll(async () => {
+  child.kill("SIGKILL");
+  upstream.close();
+  upstream.closeAllConnections();
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const post = (where: string, token: string, body: object) =>
+  fetch(`${gateway.origin}${where}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+async function openWorkspace(slug: string): Promise<string> {
+  await post("/manage/workspaces", gateway.adminToken, { slug, currency: "EUR" });
+  await post(`/manage/workspaces/${slug}/wallet/credits`, gateway.adminToken, { amount: "1000" });
+  const made = await post(`/manage/workspaces/${slug}/keys`, gateway.adminToken, { name: "k", environment: "live" });
+  return ((await made.json()) as { key: string }).key;
+}
+
+function requestOf(client: string, upstreamDialect: ReplyDialect, kind: string, stream: boolean) {
+  const content = `KIND=${kind}=`;
+  const common = { model: MODELS[upstreamDialect], stream };
+  if (client === "responses") return ["/v1/responses", { ...common, input: content, store: false }] as const;
+  const messages = [{ role: "user", content }];
+  if (client === "messages") return ["/v1/messages", { ...common, messages, max_tokens: 99 }] as const;
+  return ["/v1/chat/completions", { ...common, messages }] as const;
+}
+
+/** Reads a response without keeping it. */
+async function drain(response: Response): Promise<number> {
+  for await (const _ of response.body ?? []);
+  return response.status;
+}
+
+test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 512 MB serving other workspaces", async () => {
+  const [hostile, ordinary] = [await openWorkspace("hostile"), await openWorkspace("ordinary")];
+  const waiting = PAIRS.flatMap(([client, dialect]) =>
+    HOSTILE_KINDS.flatMap((kind) => [false, true].map((stream) => requestOf(client, dialect, kind, stream))),
+  );
+  const statuses = new Set<number>();
+  const others: number[] = [];
+  const attack = async () => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+      statuses.add(await drain(await post(next[0], hostile, next[1])));
+  };
+  let isOver = false;
+  const serve = async () => {
+    const messages = [{ role: "user", content: "Hello" }];
+    while (!isOver)
+      others.push(await drain(await post("/v1/chat/completions", ordinary, { model: ORDINARY, messages })));
+  };
+  const serving = serve();
+  await Promise.all(Array.from({ length: AT_ONCE }, attack));
+  isOver = true;
+  await serving;
+  // Relayed, or rejected for its shape, its length or the memory it needs.
+  expect([...statuses].toSorted()).toEqual([200, 502]);
+  expect([...new Set(others)]).toEqual([200]);
+  child.send("report");
+  const [{ chars, values, turns, rssMb }] = await once(child, "message");
+  expect([child.exitCode, chars <= 1024 * 1024, values <= 32_000, turns > 100]).toEqual([null, true, true, true]);
+  expect(rssMb).toBeLessThan(900);
+}, 120_000);
