@@ -3,9 +3,16 @@ import type { Children } from "./children.ts";
 import type { Target } from "./load.ts";
 import { requestBody } from "./payload.ts";
 
-export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "shared", "portkey"] as const;
-/** `earlier` is the gateway of another checkout, measured in the same run to compare two commits. */
-export type CandidateName = (typeof CANDIDATES)[number] | "earlier";
+export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "shared", "portkey", "litellm"] as const;
+/** `earlier` is the gateway of another checkout, measured in the same run to compare two commits; `peer:` begins those of --peer. */
+export type CandidateName = (typeof CANDIDATES)[number] | "earlier" | `peer:${string}`;
+
+export function isPeer(name: CandidateName): boolean {
+  return name === "portkey" || name === "litellm" || name.startsWith("peer:");
+}
+
+/** Another gateway, and how to start it. */
+export type Peer = { readonly name: string; readonly command: string };
 
 export type Shape = { readonly is: "json" } | { readonly is: "stream"; readonly paceMs: number };
 
@@ -29,8 +36,10 @@ export type Prepared = {
   readonly version: string;
   /** Absent for the direct call, which has no process in between. */
   readonly launch?: () => ChildProcess;
-  /** The Redis of a gateway that is one of several instances. */
-  readonly redis?: ChildProcess | undefined;
+  /** CPU microseconds so far of the Redis that instances share. */
+  readonly redisCpu?: () => Promise<number>;
+  /** It formats the frames of a stream itself, and may merge or add a few. */
+  readonly reframes?: true;
   readonly target: (shape: Shape) => Target;
   /** A chat stream whose upstream speaks the messages format; absent where a candidate does not translate. */
   readonly translated?: Target;

@@ -4,15 +4,18 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { callOnce } from "./call.ts";
-import { type Bench, bodyFor, type CandidateName, type Prepared } from "./candidate.ts";
+import { type Bench, bodyFor, type CANDIDATES, type CandidateName, type Peer, type Prepared } from "./candidate.ts";
 import { freePort, isRunning } from "./children.ts";
 import { prepareEarlier, prepareGateway, prepareShared } from "./gateway.ts";
+import { prepareLiteLlm } from "./litellm.ts";
 import { nginxCommand, proxyConfig } from "./nginx.ts";
+import { DUMMY_KEY, peerName, preparePeer } from "./peer.ts";
 
-const DUMMY_KEY = "sk-bench-0123456789abcdef0123456789abcdef";
 const MODEL = "bench-model";
 
-export const PREPARE: Readonly<Record<CandidateName, (bench: Bench) => Promise<Prepared>>> = {
+type BuiltIn = (typeof CANDIDATES)[number] | "earlier";
+
+const PREPARE: Readonly<Record<BuiltIn, (bench: Bench) => Promise<Prepared>>> = {
   direct: prepareDirect,
   nginx: prepareNginx,
   bare: prepareBare,
@@ -20,7 +23,19 @@ export const PREPARE: Readonly<Record<CandidateName, (bench: Bench) => Promise<P
   earlier: prepareEarlier,
   shared: prepareShared,
   portkey: preparePortkey,
+  litellm: prepareLiteLlm,
 };
+
+export function prepareCandidate(bench: Bench, name: CandidateName, peers: readonly Peer[]): Promise<Prepared> {
+  if (isBuiltIn(name)) return PREPARE[name](bench);
+  const peer = peers.find((one) => peerName(one) === name);
+  if (peer === undefined) throw new Error(`there is no candidate "${name}"`);
+  return preparePeer(bench, peer);
+}
+
+function isBuiltIn(name: CandidateName): name is BuiltIn {
+  return Object.hasOwn(PREPARE, name);
+}
 
 async function prepareDirect({ upstream }: Bench): Promise<Prepared> {
   return {

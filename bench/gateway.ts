@@ -9,6 +9,7 @@ import { z } from "zod";
 import { startCluster } from "../tests/support/postgres.ts";
 import { type Bench, bodyFor, type Prepared, type Shape } from "./candidate.ts";
 import { freePort, isRunning } from "./children.ts";
+import { readRedisCpu } from "./redis-cpu.ts";
 
 /** One provider of the catalogue for each upstream, both with prices in the wallet's currency. */
 const UPSTREAMS = {
@@ -62,7 +63,7 @@ export async function prepareShared(bench: Bench): Promise<Prepared> {
     "--dir",
     bench.folder,
   ];
-  const redis = bench.children.start(command, { core: "load", logFile: path.join(bench.folder, "redis.log") });
+  bench.children.start(command, { core: "load", logFile: path.join(bench.folder, "redis.log") });
   const cluster = await startCluster();
   bench.children.alsoStop(() => cluster.close());
   const { url } = await cluster.database("empty");
@@ -73,7 +74,10 @@ export async function prepareShared(bench: Bench): Promise<Prepared> {
     GATEWAY_SANDBOX: "off",
   };
   const version = "the same on PostgreSQL and Redis, as one of several instances";
-  return { ...(await prepare(bench, { name: "shared", title: "**gateway, shared**", version, store })), redis };
+  return {
+    ...(await prepare(bench, { name: "shared", title: "**gateway, shared**", version, store })),
+    redisCpu: () => readRedisCpu(redisPort),
+  };
 }
 
 type Kind = {

@@ -57,6 +57,11 @@ export function paceOf(body: string): Pace {
   return Number(/pace:(\d+)/.exec(body)?.[1] ?? 0);
 }
 
+/** Also in the form of a gateway that formats bodies itself. */
+export function isStreamed(body: string): boolean {
+  return /"stream"\s*:\s*true/.test(body);
+}
+
 /** One role frame, the text, the finish and the usage: fifty frames, then the end marker. */
 export function streamFrames(): readonly string[] {
   const frames = [chunk({ role: "assistant", content: "" }, null)];

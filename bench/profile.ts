@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 import type { Bench, Shape } from "./candidate.ts";
-import { PREPARE, startUntilServed } from "./candidates.ts";
+import { prepareCandidate, startUntilServed } from "./candidates.ts";
 import { runLoad } from "./load.ts";
 import type { Options } from "./options.ts";
 
@@ -50,7 +50,7 @@ export async function runProfile(bench: Bench, options: Options): Promise<void> 
     const gatewayCommand = [bench.node, ...flags, path.join(bench.root, "src/cli.ts"), "serve"];
     const own = { ...bench, gatewayCommand, folder: path.join(bench.folder, title.replaceAll(" ", "-")) };
     mkdirSync(own.folder, { recursive: true });
-    const prepared = await PREPARE.gateway(own);
+    const prepared = await prepareCandidate(own, "gateway", []);
     if (prepared.launch === undefined) throw new Error("the gateway has no process");
     const { child } = await startUntilServed(prepared, prepared.launch);
     const seconds = options.sizes.jsonSeconds * 2;

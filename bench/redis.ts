@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { emptyWalletSources, openTestRedisState, startRedis } from "../tests/support/redis.ts";
+import { cpuMicrosIn } from "./redis-cpu.ts";
 
 const REQUESTS = 20_000;
 const EUR = 1_000_000_000n;
@@ -18,12 +19,6 @@ const LOADS: readonly Load[] = [
   { name: "512 in flight, 1 workspace", inFlight: 512, workspaces: 1, thinkMs: 5 },
   { name: "512 in flight, 100 workspaces", inFlight: 512, workspaces: 100, thinkMs: 5 },
 ];
-
-/** CPU microseconds of a Redis since its start, system and user. */
-function cpuMicrosIn(info: string): number {
-  const seconds = (name: string) => Number(new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1] ?? Number.NaN);
-  return (seconds("used_cpu_sys") + seconds("used_cpu_user")) * 1e6;
-}
 
 async function measure({ inFlight, workspaces, thinkMs }: Load, requests: number): Promise<number> {
   const server = await startRedis();

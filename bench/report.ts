@@ -1,7 +1,7 @@
 import { added, type Figure, figure, median } from "./maths.ts";
 import { MESSAGE_EVENTS, STREAM_FRAMES } from "./payload.ts";
 import type { BenchResult, CandidateResult, LoadRun, Spread } from "./results.ts";
-import { candidate, cpuOf, cpuRatio, type Load, targetsOf } from "./targets.ts";
+import { candidate, cpuOf, cpuRatio, fleetCeiling, type Load, redisMicros, targetsOf } from "./targets.ts";
 
 type Row = readonly string[];
 
@@ -17,6 +17,7 @@ export function renderTables(result: BenchResult): string {
     frontierTable(result),
     footprintTable(result),
     ratioTable(result),
+    ...redisTable(result),
     targetTable(result),
     ...notes(result),
   ].join("\n\n");
@@ -29,7 +30,7 @@ export function renderPage(result: BenchResult): string {
   const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
   return `# Benchmarks
 
-Written by \`npm run bench\`; do not edit. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough result in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning: 500 endpoints, several policies and routing hints. \`node bench/settlement.ts\` measures the cost of settlement and logging.
+Written by \`npm run bench\`; do not edit. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough result in a few minutes. \`--peer name=command\` also measures any gateway that speaks OpenAI's format; \`--help\` explains its placeholders. LiteLLM is installed from PyPI into \`bench/.work\`, and left out with a reason without Python or network. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning: 500 endpoints, several policies and routing hints. \`node bench/settlement.ts\` measures the cost of settlement and logging.
 
 ## Machine
 
@@ -146,14 +147,25 @@ function ratioTable(result: BenchResult): string {
     ["paced", "stream 5 ms apart"],
     ["translated", "stream, chat to messages"],
   ];
-  const rows = loads.map(([load, title]) => [
-    title,
-    times(cpuRatio(result, load, "nginx")),
-    times(cpuRatio(result, load, "bare")),
-    times(cpuRatio(result, load, "portkey")),
-    times(cpuRatio(result, load, "earlier")),
-  ]);
-  return table(["CPU of the gateway", "to nginx", "to the bare proxy", "to Portkey", "to the earlier commit"], rows);
+  const others = result.candidates.filter(({ name }) => !["direct", "gateway", "shared"].includes(name));
+  const rows = loads.map(([load, title]) => [title, ...others.map(({ name }) => times(cpuRatio(result, load, name)))]);
+  return table(["CPU of the gateway", ...others.map(({ title }) => `to ${title}`)], rows);
+}
+
+/** What a fleet costs the Redis that it shares; absent without the gateway in shared mode. */
+function redisTable(result: BenchResult): readonly string[] {
+  const loads: readonly (readonly [Load, string])[] = [
+    ["json", "JSON"],
+    ["burst", "stream without pauses"],
+    ["paced", "stream 5 ms apart"],
+    ["translated", "stream, chat to messages"],
+  ];
+  const rows = loads.flatMap(([load, title]) => {
+    const micros = redisMicros(result, load);
+    return micros === undefined ? [] : [[title, micros.toFixed(1), fleetCeiling(micros)]];
+  });
+  const head = ["shared mode", "Redis CPU µs per request", "requests/s of all instances on one Redis, at this load"];
+  return rows.length === 0 ? [] : [table(head, rows)];
 }
 
 function targetTable(result: BenchResult): string {

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Bench, CANDIDATES, type CandidateName, type Prepared, type Shape } from "./candidate.ts";
-import { PREPARE, startUntilServed } from "./candidates.ts";
+import { type Bench, CANDIDATES, type CandidateName, isPeer, type Prepared, type Shape } from "./candidate.ts";
+import { prepareCandidate, startUntilServed } from "./candidates.ts";
 import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
 import { growthSectionOf } from "./growth-section.ts";
 import { hostileSectionOf, withHostileSection } from "./hostile-section.ts";
@@ -46,12 +46,15 @@ const MANY_STREAMS = [2_000, 5_000];
 const LADDER = [1, 2, 4, 8, 16, 32, 64, 128];
 /** Memory used during start-up is returned after a few seconds. */
 const IDLE_WAIT_MS = 5_000;
+/** One start of a candidate that takes longer is enough. */
+const SLOW_START_MS = 5_000;
 /** Time limit of the whole run; every step has its own as well. */
-const RUN_MS_MAX = 30 * 60_000;
+const RUN_MS_MAX = 60 * 60_000;
 const ROOT = path.resolve(import.meta.dirname, "..");
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
+  if (options.help) return say(USAGE);
   const pinned = os.cpus().length > 1;
   const cores = new Map<Core, string>([
     ["candidate", "0"],
@@ -84,14 +87,14 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
   const runner: Runner = { bench, source, options, units: readUnits() };
   const skipped: Skipped[] = [];
   const contestants = await startAll(runner, skipped);
-  for (const contestant of contestants) await warm(runner, contestant);
+  for (const contestant of contestants) await withoutFailed(contestant, () => warm(runner, contestant));
   const before = readMoment(performance.now());
   for (let repetition = 0; repetition < options.sizes.repetitions; repetition++) {
     await repeat(runner, rotated(contestants, repetition), repetition);
   }
-  for (const contestant of contestants) await climb(runner, contestant);
+  for (const contestant of contestants) await withoutFailed(contestant, () => climb(runner, contestant));
   const after = readMoment(performance.now());
-  for (const contestant of contestants) await finish(runner, contestant);
+  for (const contestant of contestants) await withoutFailed(contestant, () => finish(runner, contestant));
   const result: BenchResult = {
     mode: options.mode,
     startedAt: `${new Date(startedAtMs).toISOString().slice(0, 16).replace("T", " ")} UTC`,
@@ -124,7 +127,7 @@ async function startAll(runner: Runner, skipped: Skipped[]): Promise<readonly Co
 async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
   const { bench, source, units } = runner;
   const { sizes } = runner.options;
-  const prepared = await PREPARE[name](bench);
+  const prepared = await prepareCandidate(bench, name, runner.options.peers);
   const result = emptyResult(name, prepared.title, prepared.version);
   let child: ChildProcess | undefined;
   for (let round = 0; prepared.launch !== undefined && round < sizes.starts; round++) {
@@ -132,8 +135,9 @@ async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
     const started = await startUntilServed(prepared, prepared.launch);
     child = started.child;
     result.startsMs.push(started.startMs);
+    if (started.startMs > SLOW_START_MS) break;
   }
-  for (const shape of [JSON_SHAPE, BURST, PACED]) await verify(prepared.target(shape), shape);
+  for (const shape of [JSON_SHAPE, BURST, PACED]) await verify(prepared, shape);
   if (prepared.translated !== undefined) await verifyTranslated(prepared.translated);
   if (child !== undefined) {
     await sleep(IDLE_WAIT_MS);
@@ -166,27 +170,42 @@ async function warm({ bench, options }: Runner, { prepared, child }: Contestant)
 async function repeat(runner: Runner, contestants: readonly Contestant[], repetition: number): Promise<void> {
   const { sizes } = runner.options;
   say(`repetition ${repetition + 1} of ${sizes.repetitions}`);
-  for (const one of contestants) {
+  const each = async (step: (one: Contestant) => Promise<void>) => {
+    for (const one of contestants) await withoutFailed(one, () => step(one));
+  };
+  await each(async (one) => {
     const size = { connections: CONNECTIONS, seconds: sizes.jsonSeconds };
     one.result.json.push(await load(runner, one, "json", JSON_SHAPE, one.prepared.target(JSON_SHAPE), size));
-  }
-  for (const one of contestants) {
+  });
+  await each(async (one) => {
     const size = { connections: BURST_CONNECTIONS, seconds: sizes.burstSeconds };
     one.result.burst.push(await load(runner, one, "burst", BURST, one.prepared.target(BURST), size));
     const { translated } = one.prepared;
     if (translated !== undefined)
       one.result.translated.push(await load(runner, one, "translated", BURST, translated, size));
-  }
-  for (const one of contestants) {
+  });
+  await each(async (one) => {
     const size = { connections: PACED_CONNECTIONS, seconds: sizes.pacedSeconds };
     one.result.paced.push(await load(runner, one, "paced", PACED, one.prepared.target(PACED), size));
-  }
-  for (const { prepared, result } of contestants) {
+  });
+  await each(async ({ prepared, result }) => {
     const seconds = sizes.latencySeconds;
     const json = { target: prepared.target(JSON_SHAPE), callers: 1, thinkMs: 4, seconds };
     result.latency.push(await measureLatency(json, "total"));
     const stream = { target: prepared.target(PACED), callers: 8, thinkMs: 10, seconds };
     result.firstByte.push(await measureLatency(stream, "first byte"));
+  });
+}
+
+/** A peer that fails is left out from then on; a failure of anything else ends the run. */
+async function withoutFailed({ result }: Contestant, step: () => Promise<void>): Promise<void> {
+  if (result.invalid !== undefined) return;
+  try {
+    await step();
+  } catch (error) {
+    if (!isPeer(result.name)) throw error;
+    result.invalid = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+    say(`  ${result.name} fails: ${result.invalid}`);
   }
 }
 
@@ -209,12 +228,12 @@ async function load(
   target: Target,
   size: { readonly connections: number; readonly seconds: number },
 ) {
-  const plan = { target, shape, ...size, folder: bench.folder, redis: prepared.redis };
+  const plan = { target, shape, ...size, folder: bench.folder, redisCpu: prepared.redisCpu };
   const run = await measureLoad(plan, child, source, units);
   if (child !== undefined && !isRunning(child)) throw new Error(`${result.name} ended during the run`);
   const cpu = run.cpuMicros === undefined ? "" : `, ${run.cpuMicros.toFixed(1)} µs CPU each`;
   say(
-    `  ${result.name.padEnd(8)} ${name.padEnd(10)} ${run.perSecond.toFixed(0)}/s${cpu}${run.bad > 0 ? `, ${run.bad} failed` : ""}`,
+    `  ${result.name.padEnd(12)} ${name.padEnd(10)} ${run.perSecond.toFixed(0)}/s${cpu}${run.bad > 0 ? `, ${run.bad} failed` : ""}`,
   );
   return run;
 }

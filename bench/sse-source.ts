@@ -1,6 +1,9 @@
-/** The streaming upstream process: fifty frames, without pauses or with the pause that the prompt names. */
+/**
+ * The streaming upstream process: fifty frames, without pauses or with the pause that the prompt names. A request without `stream`
+ * gets the complete reply, for peers with one upstream.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { messageFrames, paceOf, streamFrames } from "./payload.ts";
+import { isStreamed, JSON_ANSWER, messageFrames, paceOf, streamFrames } from "./payload.ts";
 
 type Stream = { readonly frames: readonly Buffer[]; readonly last: number };
 
@@ -19,7 +22,8 @@ const server = createServer((request, response) => {
   });
   request.on("end", () => {
     const stream = request.url?.endsWith("/messages") === true ? MESSAGES : CHAT;
-    answer(request, response, paceOf(body), stream);
+    if (isStreamed(body)) answer(request, response, paceOf(body), stream);
+    else response.writeHead(200, { "content-type": "application/json" }).end(JSON_ANSWER);
   });
 });
 

@@ -25,9 +25,10 @@ const PEER_FOLDER = path.join(ROOT, "bench/.work/portkey");
 const LOAD_CORE = "1";
 
 const isHostile = process.argv.includes("--hostile");
+const isHelp = process.argv.includes("--help");
 
 await setUp("run");
-if (!isHostile) {
+if (!isHostile && !isHelp) {
   installPrograms();
   installPeer();
 }
