@@ -59,7 +59,9 @@ describe("the parameter table", () => {
     const [, section = ""] = readFileSync(SPECIFICATION, "utf8").split("### Chat-surface request parameters");
     const specified = rowsOf(section.split("\n### ")[0] ?? "");
     expect(specified.length).toBeGreaterThan(0);
-    expect(printed.map(({ name, cells }) => [name, ...cells])).toEqual(
+    // Rules of data classes came after the table.
+    const inTable = printed.filter(({ name }) => name !== "data_classes");
+    expect(inTable.map(({ name, cells }) => [name, ...cells])).toEqual(
       specified.map(({ name, cells }) => [name, ...cells]),
     );
     for (const { name, aliases } of specified) {

@@ -67,6 +67,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     captures: captures.captures,
     journal: journal.pipeline.journal,
     secretsOf: knownSecrets(connections, ownKeys),
+    standInKey: (workspaceId) => storage.vault.derive(workspaceId, "stand-ins"),
     tokenCounter: tokenCounter(),
     recheckKey: createKeyRecheck(directory, systemClock),
     margins,

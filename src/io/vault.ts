@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import type { DataKeyStore, EncryptionContext, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
 import { LruMap } from "../kit/lru-map.ts";
 import { seal, unseal } from "../kit/secret.ts";
@@ -59,6 +59,11 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
           `${slot.column} of ${slot.row} cannot be decrypted: it was modified, or belongs to another row`,
         );
       return text.toString("utf8");
+    },
+    async derive(workspaceId, purpose) {
+      return createHmac("sha256", await keyOf(workspaceId))
+        .update(purpose)
+        .digest();
     },
     async pendingKeysStored() {
       await Promise.allSettled(creating);

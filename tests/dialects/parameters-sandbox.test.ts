@@ -52,6 +52,7 @@ const ALONE: Readonly<Record<Parameter, readonly JsonObject[]>> = {
   session_id: [{ session_id: "s" }],
   cost_tier: [{ cost_tier: "low" }],
   remaining_turns: [{ remaining_turns: 3 }],
+  data_classes: [{ data_classes: { personal: { action: "report" } } }],
   metadata: [{ metadata: { a: "b" } }],
   modalities: [{ modalities: ["text"] }],
   include_reasoning: [{ include_reasoning: true }],

@@ -280,6 +280,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   session_id: { plain: { sent: { session_id: "s" }, seen: {} } },
   cost_tier: { plain: { sent: { cost_tier: "low" }, seen: {} } },
   remaining_turns: { plain: { sent: { remaining_turns: 3 }, seen: {} } },
+  data_classes: { plain: { sent: { data_classes: { personal: { action: "report" } } }, seen: {} } },
   metadata: { plain: { sent: { metadata: { a: "b" } }, seen: {} } },
   modalities: { plain: { sent: { modalities: ["text"] }, seen: {} } },
   include_reasoning: { plain: { sent: { include_reasoning: true }, seen: {} } },

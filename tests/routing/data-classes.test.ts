@@ -161,6 +161,23 @@ describe("rules of data classes", () => {
     expect(refused.code).not.toBe(0);
   });
 
+  test("CLASS-02 images, audio and files that no detector reads can be refused; a file of text is read instead", async () => {
+    await setPolicy({ uninspected: { action: "block" } });
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB" } };
+    const text = { type: "text", text: "What is this?" };
+    const refused = await ask("", { messages: [{ role: "user", content: [text, image] }] });
+    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
+      403,
+      "data_class_not_permitted",
+      "messages[0].content[1]",
+    ]);
+    const data = `data:text/plain;base64,${Buffer.from("A plain text, nothing else in it").toString("base64")}`;
+    const file = { type: "file", file: { filename: "a.txt", file_data: data } };
+    const read = await ask("", { messages: [{ role: "user", content: [text, file] }] });
+    expect(read.body.error?.code).not.toBe("data_class_not_permitted");
+    await expect(setPolicy({ uninspected: { action: "redact" } })).rejects.toThrow("data_classes.uninspected.action");
+  });
+
   test("CLASS-02 rules are versioned and read back; without them nothing is inspected", async () => {
     const rules = { personal: { floor: "L2" }, secret: { action: "block", below: "L4" } };
     expect((await setPolicy(rules)).data_classes).toEqual(rules);

@@ -142,7 +142,7 @@ describe("the provider object", () => {
   });
 
   test("PARAM-04 PARAM-06 null equals absent, and the longest session id is accepted", async () => {
-    const nulls = { provider: null, session_id: null, cost_tier: null, remaining_turns: null };
+    const nulls = { provider: null, session_id: null, cost_tier: null, remaining_turns: null, data_classes: null };
     expect((await ask(nulls)).status).toBe(200);
     const inside = { only: null, ignore: null, order: null, allow_fallbacks: null, max_price: { prompt: null } };
     expect(await orderOf(await prefer(inside))).toHaveLength(ALL.length);

@@ -143,6 +143,7 @@ export class Process {
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       secretsOf: () => [],
+      standInKey: async () => Buffer.from("stand-ins"),
       // No request counts tokens in a simulated run.
       tokenCounter: {
         count: async () => undefined,

@@ -153,6 +153,7 @@ export function routerSpecView(spec: RouterSpec) {
     fallback: spec.fallback,
     reasoning_effort: spec.reasoningEffort,
     nodes: spec.nodes,
+    ...(spec.dataClasses === undefined ? {} : { data_classes: writtenRules(spec.dataClasses) }),
   };
 }
 

@@ -13,6 +13,8 @@ import type { RequestTrace } from "./record.ts";
 /** Safety margin on estimated input tokens. */
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
+/** A marker or stand-in may be longer than what it replaces. */
+const REPLACEMENT_TOKENS = 16;
 
 export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf" | "onSpendLimitReached">;
 
@@ -27,7 +29,8 @@ export function holdAmountFor(
   if (isOwnResource(attempt)) return 0n;
   const bound = request.usageBoundAt(attempt, gateway.limits);
   const { characters, seconds, cacheTtl, prompts } = bound;
-  const inputTokens = Math.ceil(bound.inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
+  const replaced = trace.dataClasses === undefined ? 0 : Object.values(trace.dataClasses).reduce((a, b) => a + b, 0);
+  const inputTokens = Math.ceil(bound.inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS + replaced * REPLACEMENT_TOKENS;
   const { currencies, margin } = trace.terms;
   const { currency } = trace.principal.workspace;
   // Optional extras without a price are not sent to the endpoint.

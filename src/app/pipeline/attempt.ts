@@ -187,7 +187,7 @@ function sendBody(run: AttemptRun, body: UpstreamBody, handle: CancelHandle): Ma
 
 async function sendGuarded(run: AttemptRun, body: UpstreamBody, handle: CancelHandle, endpoint: Endpoint) {
   const guard = await guardContent(run, body, endpoint);
-  return sendBody({ ...run, guard }, guard.body, handle);
+  return sendBody({ ...run, adapter: guard.restoring, guard }, guard.body, handle);
 }
 
 function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {

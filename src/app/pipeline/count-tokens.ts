@@ -59,7 +59,7 @@ export async function countTokens(
       workspace,
       keyId: key.id,
       outline: chatOutline(unpriced, 0),
-      inspected: { content: () => messages.content() },
+      inspected: { content: () => messages.content(), sessionId: inbound.call.routingHints?.sessionId },
     };
     let planned = planOutline(gateway, request);
     if (planned.isUninspected) {

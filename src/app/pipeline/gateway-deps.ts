@@ -63,6 +63,8 @@ export type GatewayDeps = {
   readonly transport: Transport;
   /** Credentials of the platform and of a workspace at providers; they are redacted from provider messages. */
   readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
+  /** The workspace's own key for stand-ins of personal data. */
+  readonly standInKey: (workspaceId: string) => Promise<Buffer>;
   readonly tokenCounter: TokenCounter;
   /** Throws when the key was revoked or narrowed; called before every attempt. */
   readonly recheckKey: (exchange: Exchange) => void;

@@ -1,9 +1,15 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { Restorer } from "../../domain/data-classes/restore.ts";
+import type { StandIns } from "../../domain/data-classes/stand-ins.ts";
 import type { DataClassRules, Treatment } from "../../domain/tenancy/data-class-rules.ts";
 import type { UpstreamBody } from "../../io/upstream/transport.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { type InspectedRequest, inspectContent, traceInspection } from "./inspect-content.ts";
 import type { PlannedRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
+import { conversationOf } from "./request-stand-ins.ts";
+import { withRestoration } from "./restore-reply.ts";
 
 /** A body as an endpoint may receive it under the rules of data classes. */
 export type GuardedContent = {
@@ -11,9 +17,14 @@ export type GuardedContent = {
   readonly original: UpstreamBody;
   readonly body: UpstreamBody;
   readonly treatments: ReadonlyMap<string, Treatment>;
+  /** As the attempt began; `restoring` puts originals back in the place of stand-ins. */
+  readonly adapter: UpstreamAdapter;
+  readonly restoring: UpstreamAdapter;
 };
 
 type GuardedRun = Pick<PlannedRequest, "currentPolicy"> & {
+  readonly gateway: Pick<GatewayDeps, "standInKey">;
+  readonly adapter: UpstreamAdapter;
   readonly trace: RequestTrace;
   readonly inspected: InspectedRequest;
   readonly guard?: GuardedContent;
@@ -26,10 +37,11 @@ const NOTHING: ReadonlyMap<string, Treatment> = new Map();
  * sent. Throws when a class may be processed nowhere.
  */
 export async function guardContent(
-  { trace, inspected, currentPolicy, guard }: GuardedRun,
+  run: GuardedRun,
   body: UpstreamBody,
   { sovereignty }: Pick<Endpoint, "sovereignty">,
 ): Promise<GuardedContent> {
+  const { gateway, trace, inspected, currentPolicy, guard } = run;
   if (inspected.inspection === undefined) {
     // The rules came into force while the request ran.
     await inspectContent(inspected);
@@ -40,13 +52,23 @@ export async function guardContent(
   const original = guard?.original ?? body;
   const treatments =
     rules === undefined || inspection === undefined ? NOTHING : inspection.treatmentsAt(rules, sovereignty.level);
-  const treated = treatments.size === 0 ? original : await inspection?.replaceIn(original, treatments);
-  return { original, body: treated ?? original, treatments };
+  const adapter = guard?.adapter ?? run.adapter;
+  if (inspection === undefined || treatments.size === 0)
+    return { original, body: original, treatments, adapter, restoring: adapter };
+  let standIns: StandIns | undefined;
+  if ([...treatments.values()].includes("pseudonymise")) {
+    const key = await gateway.standInKey(trace.principal.workspace.id);
+    standIns = await inspection.standIns(key, conversationOf(inspected.content?.(), inspected.sessionId));
+  }
+  const treated = await inspection.replaceIn(original, treatments, standIns);
+  const restoring =
+    standIns === undefined ? adapter : withRestoration(adapter, new Restorer(standIns.originals), trace.surface);
+  return { original, body: treated, treatments, adapter, restoring };
 }
 
 /** False when the rules in force demand more than was done to the body. */
 export function isGuarded(
-  { inspected: { content, inspection }, guard }: GuardedRun,
+  { inspected: { content, inspection }, guard }: Pick<GuardedRun, "inspected" | "guard">,
   rules: DataClassRules,
   { sovereignty }: Pick<Endpoint, "sovereignty">,
 ): boolean {
@@ -70,4 +92,7 @@ export function traceTreatments(trace: RequestTrace, { treatments }: GuardedCont
   trace.detail = { ...trace.detail, data_action: trace.dataAction };
 }
 
-const DONE: Readonly<Record<Treatment, string>> = { redact: "redacted" };
+const DONE: Readonly<Record<Treatment, string>> = {
+  pseudonymise: "pseudonymised",
+  redact: "redacted",
+};

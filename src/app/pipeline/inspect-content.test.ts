@@ -26,6 +26,17 @@ test("CLASS-02 what was not inspected before is inspected when a rule asks for i
   expect(inspection.apply(OPEN_POLICY, { secret: { action: "block" } })).toBe(OPEN_POLICY);
 });
 
+test("CLASS-03 a reply that cannot be restored makes pseudonyms a floor, with its reason, or a block", () => {
+  const inspection = new ContentInspection({ input: `to ${EMAIL}` });
+  const rules = { personal: { action: "pseudonymise", below: "L3" } } as const;
+  expect(inspection.apply(OPEN_POLICY, rules)).toBe(OPEN_POLICY);
+  const judged = inspection.apply(OPEN_POLICY, rules, "unrestorable");
+  expect(judged.floor).toBe("L3");
+  expect(judged.floorNote).toContain("stand-ins that cannot be restored");
+  const everywhere = { personal: { action: "pseudonymise" } } as const;
+  expect(() => inspection.apply(OPEN_POLICY, everywhere, "unrestorable")).toThrow("could not be restored");
+});
+
 const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
 const countsOf = (content: unknown) => new ContentInspection(content).counts;
 const nested = (value: unknown, times: number) => {

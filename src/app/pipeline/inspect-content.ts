@@ -4,27 +4,42 @@ import type { Kind } from "../../domain/data-classes/kinds.ts";
 import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
 import { findInText, Reading } from "../../domain/data-classes/reading.ts";
 import { replaceInJson, replaceInText, SHORTEST_TEXT, type Treat } from "../../domain/data-classes/replace.ts";
+import type { StandIns } from "../../domain/data-classes/stand-ins.ts";
+import { isUninspected } from "../../domain/data-classes/uninspected.ts";
+import type { Surface } from "../../domain/record/record.ts";
 import {
   DATA_CLASSES,
   type DataClassRules,
   judgeDataClasses,
+  type Reply,
   type Treatment,
   treatmentsAt,
+  UNINSPECTED,
   unknownClass,
 } from "../../domain/tenancy/data-class-rules.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import type { UpstreamBody } from "../../io/upstream/transport.ts";
 import { atOnce, inTurns } from "../../kit/in-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { RequestOutline } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
+import { standInsFor, visibleTexts } from "./request-stand-ins.ts";
 
 /** What rules of data classes judge of a request. */
 export type InspectedRequest = {
   /** Absent where the content is gone: a replay. */
   readonly content?: () => unknown;
+  /** The caller's own name for the conversation. */
+  readonly sessionId?: string | undefined;
   /** The same, once it was inspected. */
   inspection?: ContentInspection | undefined;
 };
+
+const FLOOR_NOTES: Readonly<Record<Reply, string>> = {
+  restorable: " that a rule of data classes sets",
+  unrestorable: " of a rule of data classes, below which the reply would have stand-ins that cannot be restored",
+};
+const STRICTNESS = { none: 0, pseudonymise: 1, redact: 2 } as const;
 
 /** Where data of a class was found first; never the data. */
 type Place = { readonly detector: string; readonly path: string; readonly offset: number };
@@ -42,9 +57,12 @@ export class ContentInspection {
   /** Every text that was found, as long as the request runs. */
   readonly #found = new Map<string, Kind>();
   readonly #work: Generator<number, void>;
+  readonly #content: unknown;
+  #standIns: Promise<StandIns> | undefined;
   #known: KnownTexts | undefined;
 
   constructor(content: unknown) {
+    this.#content = content;
     this.#work = this.#inspect(content);
   }
 
@@ -60,12 +78,12 @@ export class ContentInspection {
   }
 
   /** The policy with what the rules demand for this content. Throws when a class may be processed nowhere. */
-  apply(policy: Policy, rules: DataClassRules): Policy {
-    const { floor, blocked } = judgeDataClasses(rules, Object.keys(this.counts));
+  apply(policy: Policy, rules: DataClassRules, reply: Reply = "restorable"): Policy {
+    const { floor, blocked } = judgeDataClasses(rules, Object.keys(this.counts), reply);
     const place = blocked === undefined ? undefined : this.#places.get(blocked);
     if (place !== undefined)
       throw fault("data_class_not_permitted", {
-        message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule data_classes.${blocked} blocks.`,
+        message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule data_classes.${blocked} blocks${reply === "restorable" ? "" : ", or pseudonymises where the reply could not be restored"}.`,
         param: place.path,
       });
     const unknown = unknownClass(rules);
@@ -73,7 +91,9 @@ export class ContentInspection {
       throw fault("data_class_not_permitted", {
         message: `The rule data_classes.${unknown} names a class that this version of the gateway cannot look for, so no request passes. Update every instance, or remove the rule.`,
       });
-    return floor === null ? policy : tightenPolicy(policy, { floor });
+    if (floor === null) return policy;
+    const judged = tightenPolicy(policy, { floor });
+    return judged.floor === policy.floor ? judged : { ...judged, floorNote: FLOOR_NOTES[reply] };
   }
 
   /** What has to be replaced before an endpoint of this level receives the request; empty: nothing. */
@@ -81,14 +101,31 @@ export class ContentInspection {
     return treatmentsAt(rules, Object.keys(this.counts), level);
   }
 
+  /** For every text that was found, before it is replaced; the same at each attempt. */
+  standIns(key: Buffer, conversation: string): Promise<StandIns> {
+    this.#standIns ??= inTurns(standInsFor(this.#found, [...visibleTexts(this.#content)], { key, conversation }));
+    return this.#standIns;
+  }
+
   /** In turns; the body is JSON, or a form that replaces its own fields. */
-  async replaceIn(body: UpstreamBody, treatments: ReadonlyMap<string, Treatment>): Promise<UpstreamBody> {
+  async replaceIn(
+    body: UpstreamBody,
+    treatments: ReadonlyMap<string, Treatment>,
+    standIns: StandIns | undefined,
+  ): Promise<UpstreamBody> {
     this.#known ??= new KnownTexts(this.#found);
     const treat: Treat = {
       classes: CLASSES,
       known: this.#known,
-      treats: (kind) => treatments.has(kind.class),
-      replacement: ({ label }) => `[${label}]`,
+      strictness: (kind, original) => {
+        // Signed reasoning of an earlier turn holds stand-ins of this conversation.
+        if (standIns?.originals.has(original) === true) return 0;
+        return STRICTNESS[treatments.get(kind.class) ?? "none"];
+      },
+      replacement: (kind, original) =>
+        treatments.get(kind.class) === "pseudonymise" && standIns !== undefined
+          ? standIns.for(kind, original)
+          : `[${kind.label}]`,
     };
     if (typeof body === "string") return inTurns(replaceInJson(body, treat));
     if (body.rewritten !== undefined) return body.rewritten((text) => atOnce(replaceInText(text, treat)));
@@ -103,7 +140,10 @@ export class ContentInspection {
       yield VALUE_CHARS;
       const text = textOf(value);
       if (text !== undefined && text.length >= SHORTEST_TEXT) yield* this.#inspectText(text, () => pathOf(above));
-      else if (typeof value === "object" && value !== null) above.push(new Container(value));
+      else if (typeof value === "object" && value !== null) {
+        if (isJsonObject(value) && isUninspected(value)) this.#countUninspected(above);
+        above.push(new Container(value));
+      }
       let container = above.at(-1);
       while (container?.isRead) {
         above.pop();
@@ -116,6 +156,12 @@ export class ContentInspection {
       yield VALUE_CHARS;
       if (name.length >= SHORTEST_TEXT) yield* this.#inspectText(name, () => pathOf(above.slice(0, -1)));
     }
+  }
+
+  #countUninspected(above: readonly Container[]): void {
+    this.#counts[UNINSPECTED] = (this.#counts[UNINSPECTED] ?? 0) + 1;
+    if (!this.#places.has(UNINSPECTED))
+      this.#places.set(UNINSPECTED, { detector: "an image, audio or file", path: pathOf(above), offset: 0 });
   }
 
   /** Of several readings of a text the one with the most findings of a class counts. */
@@ -143,9 +189,15 @@ export class ContentInspection {
 }
 
 /** The policy of a request with what rules of data classes demand for its content, once that is inspected. */
-export function judgeContent(policy: Policy, { inspection }: InspectedRequest): Policy {
+export function judgeContent(policy: Policy, { inspection }: InspectedRequest, reply: Reply): Policy {
   const { dataClasses } = policy;
-  return dataClasses === undefined || inspection === undefined ? policy : inspection.apply(policy, dataClasses);
+  return dataClasses === undefined || inspection === undefined ? policy : inspection.apply(policy, dataClasses, reply);
+}
+
+/** Whether originals can be put back in the reply to a request. */
+export function replyTo(surface: Surface, { requirements: { parameters } }: RequestOutline): Reply {
+  const isUnrestorable = surface === "speech" || surface === "embeddings" || parameters?.includes("logprobs") === true;
+  return isUnrestorable ? "unrestorable" : "restorable";
 }
 
 /** Inspects, in turns, what a request contains for the rules in force. */

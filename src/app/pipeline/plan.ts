@@ -14,7 +14,7 @@ import { DIALECT_SUPPORT } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference-request.ts";
-import { type InspectedRequest, isInspectionDue, judgeContent, traceInspection } from "./inspect-content.ts";
+import { type InspectedRequest, isInspectionDue, judgeContent, replyTo, traceInspection } from "./inspect-content.ts";
 import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
@@ -25,7 +25,10 @@ export function planRequest(
   trace: RequestTrace,
   surface: Surface,
   request: InferenceRequest,
-  inspected: InspectedRequest = { content: () => request.content() },
+  inspected: InspectedRequest = {
+    content: () => request.content(),
+    sessionId: request.outline.routingHints?.sessionId,
+  },
 ): PlannedRequest {
   const { outline } = request;
   trace.modelRequested = outline.model;
@@ -75,7 +78,8 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
     ? { is: "model", modelId: outline.model }
     : resolveTarget(outline.model, workspace.slug, findRouter, snapshot);
   const { inspected = NOT_INSPECTED } = request;
-  const judged = (own: Policy) => (own.dataClasses === undefined ? own : judgeContent(own, inspected));
+  const judged = (own: Policy) =>
+    own.dataClasses === undefined ? own : judgeContent(own, inspected, replyTo(surface, outline));
   const currentPolicy = () => {
     const own = policyInForce(planning, request, target);
     return own && judged(own);

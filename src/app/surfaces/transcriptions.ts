@@ -149,9 +149,9 @@ class TranscriptionInferenceRequest implements InferenceRequest {
     return { adapter, reasoning: undefined };
   }
 
-  /** The audio itself is not inspected. */
+  /** The audio itself is not inspected, which a rule can refuse. */
   content(): unknown {
-    return { ...this.#ask.parameters, file: this.#file.filename };
+    return { ...this.#ask.parameters, file: { type: "audio", filename: this.#file.filename } };
   }
 
   referencesProviderState(): boolean {

@@ -62,7 +62,7 @@ const HEADERS = {
   ],
   DataAction: [
     "X-Svc-Data-Action",
-    "What was done to the findings before the serving endpoint received the request: `none` or `redacted`; only where the policy has rules for data classes.",
+    "What was done to the findings before the serving endpoint received the request: `none`, `pseudonymised`, `redacted` or `pseudonymised,redacted`; only where the policy has rules for data classes.",
     "redacted",
   ],
   Overhead: [

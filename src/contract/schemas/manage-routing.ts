@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DataClassRules } from "./data-class-rules.ts";
 import { CandidateView, DecisionView, WeightsView } from "./manage-records.ts";
 import { CountryCodes, FloorInput, LevelName, ModelIds, PolicyView } from "./manage-tenancy.ts";
 import { Money, Time, TimeInput } from "./manage-values.ts";
@@ -41,6 +42,9 @@ export const RouterPut = z
     reasoning_effort: EffortName.nullish().meta({
       description: "Reasoning effort for models that support it, if the caller sets none.",
     }),
+    data_classes: DataClassRules.nullish().meta({
+      description: "Rules of data classes that the router adds; they only tighten those of the policy.",
+    }),
     nodes: NodeUseName.nullish().meta({
       description:
         "Position of the workspace's own nodes: before all other endpoints, instead of them, or after them; null or absent: ranked like other endpoints, at no cost.",
@@ -57,6 +61,7 @@ const specShape = {
   fallback: z.array(z.string()),
   reasoning_effort: EffortName.nullable(),
   nodes: NodeUseName.nullable(),
+  data_classes: DataClassRules.optional().meta({ description: "Absent: the router adds none." }),
 };
 
 const versionShape = {

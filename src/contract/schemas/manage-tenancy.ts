@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DataClassRules } from "./data-class-rules.ts";
 import { KeySpendLimits } from "./manage-limits.ts";
 import { Duration, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 
@@ -29,26 +30,6 @@ const PARAMETERS =
 const OwnNodes = z.enum(["subject", "exempt"]);
 const ParameterHandling = z.enum(["strict", "lenient"]);
 const TestKeys = z.enum(["any", "simulated"]);
-
-const DataClassRule = z
-  .strictObject({
-    floor: LevelName.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
-    action: z.enum(["report", "redact", "block"]).optional().meta({
-      description:
-        "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `redact` replaces what was found with a marker such as `[EMAIL]`; `block` refuses.",
-    }),
-    below: LevelName.optional().meta({
-      description: "With `redact` and `block`: for endpoints below this level only; absent: for all.",
-    }),
-  })
-  .refine(({ action, below }) => below === undefined || (action !== undefined && action !== "report"), {
-    message: "is the level below which an action holds: set `action` to `redact` or `block`, or omit it",
-    path: ["below"],
-  });
-const DataClassRules = z.partialRecord(z.enum(["personal", "special", "secret", "business"]), DataClassRule).meta({
-  id: "DataClassRules",
-  description: "Rules for requests that contain data of a class.",
-});
 
 export const PolicyView = z
   .object({

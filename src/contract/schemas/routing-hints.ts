@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DataClassRules } from "./data-class-rules.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -46,6 +47,9 @@ export const wishFields = {
   session_id: optional(z.string().min(1).max(256)).describe("Keeps a conversation on one endpoint."),
   cost_tier: optional(z.enum(["low", "medium", "high"])).describe("Shifts a router's weights towards cost or quality."),
   remaining_turns: optional(z.int().min(0)).describe("Expected number of further turns."),
+  data_classes: optional(DataClassRules).describe(
+    "Rules of data classes for this request; they only tighten the policy's.",
+  ),
 };
 
 const WishFields = z.object(wishFields);

@@ -17,7 +17,7 @@ function redacting(known = NONE, classes = CLASSES): Treat {
   return {
     classes: CLASSES,
     known: new KnownTexts(known),
-    treats: (kind) => classes.has(kind.class),
+    strictness: (kind) => (classes.has(kind.class) ? 1 : 0),
     replacement: ({ label }) => `[${label}]`,
   };
 }

@@ -8,9 +8,10 @@ export type Treat = {
   readonly classes: ReadonlySet<string>;
   /** What was found before the text was brought into this form. */
   readonly known: KnownTexts;
-  treats(kind: Kind): boolean;
-  /** What stands for a finding. `isExact`: it is one finding, not several that overlap. */
-  replacement(kind: Kind, original: string, isExact: boolean): string;
+  /** How strict the treatment of a finding is; 0: it stays. Where findings overlap, the strictest counts. */
+  strictness(kind: Kind, original: string): number;
+  /** What stands for a finding. */
+  replacement(kind: Kind, original: string): string;
 };
 
 /** No detector finds anything in less. */
@@ -20,13 +21,12 @@ const NUMBER_DIGITS_MIN = 8;
 const NUMBER = /(?<![.\d])\d{8,}/g;
 
 type Place = {
-  readonly kind: Kind;
+  kind: Kind;
+  strictness: number;
   /** In the text that was read first. */
   start: number;
   end: number;
-  original: string;
-  depth: number;
-  isExact: boolean;
+  reading: Reading;
 };
 
 /**
@@ -89,20 +89,20 @@ function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<num
   const places: Place[] = [];
   const readings = yield* readingsOf(reading);
   const add = (within: Reading, { kind, start, end }: KnownText) => {
-    if (!treat.treats(kind)) return;
-    const { depth } = within;
+    const strictness = treat.strictness(kind, within.text.slice(start, end));
+    if (strictness === 0) return;
     const place = { start: within.sourceOf(start), end: within.sourceOf(end) };
     const whole = wholeEscapes(readings.slice(readings.indexOf(within) + 1), place);
-    const original = within.text.slice(within.offsetFrom(whole.start), within.offsetFrom(whole.end));
-    if (original !== "") places.push({ kind, ...whole, original, depth, isExact: true });
+    if (whole.start < whole.end) places.push({ kind, strictness, ...whole, reading: within });
   };
   for (const finding of yield* findIn(readings, treat.classes)) add(finding.reading, finding);
   for (const within of readings) for (const known of yield* treat.known.in(within.text)) add(within, known);
   if (places.length === 0) return text;
   let out = "";
   let copied = 0;
-  for (const { kind, start, end, original, depth, isExact } of joined(places)) {
-    out += text.slice(copied, start) + escaped(treat.replacement(kind, original, isExact), depth);
+  for (const { kind, start, end, reading: within } of joined(places)) {
+    const original = within.text.slice(within.offsetFrom(start), within.offsetFrom(end));
+    out += text.slice(copied, start) + escaped(treat.replacement(kind, original), within.depth);
     copied = end;
   }
   return out + text.slice(copied);
@@ -111,12 +111,15 @@ function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<num
 /** One place for all that overlap: the one around the others, or what they cover together. */
 function joined(places: readonly Place[]): Place[] {
   const all: Place[] = [];
-  for (const place of places.toSorted((a, b) => a.start - b.start || b.end - a.end || b.depth - a.depth)) {
+  for (const place of places.toSorted(
+    (a, b) => a.start - b.start || b.end - a.end || b.reading.depth - a.reading.depth,
+  )) {
     const last = all.at(-1);
     if (last === undefined || last.end <= place.start) all.push({ ...place });
-    else if (place.end > last.end) {
-      last.end = place.end;
-      last.isExact = false;
+    else {
+      last.end = Math.max(last.end, place.end);
+      if (place.reading.depth > last.reading.depth) last.reading = place.reading;
+      if (place.strictness > last.strictness) Object.assign(last, { kind: place.kind, strictness: place.strictness });
     }
   }
   return all;

@@ -40,7 +40,10 @@ export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyE
   }
   const floor = endpoint.ownNode === undefined ? policy.floor : ownNodeFloor(policy);
   if (floor !== null && levelRank(sovereignty.level) < levelRank(floor)) {
-    return { rule: "sovereignty_floor_not_met", reason: `level ${sovereignty.level} is below the floor ${floor}` };
+    return {
+      rule: "sovereignty_floor_not_met",
+      reason: `level ${sovereignty.level} is below the floor ${floor}${policy.floorNote ?? ""}`,
+    };
   }
   if (policy.countries !== null) {
     const allowed = policy.countries;

@@ -8,11 +8,11 @@ import type { ReachableEndpoint } from "./reachable-endpoint.ts";
 
 /** Hints that act as policy, so that they are enforced wherever policy is. */
 export function policyFromHints(hints: RoutingHints | undefined): Partial<Policy> | null {
-  const preferences = hints?.provider;
-  if (preferences === undefined) return null;
-  const { zeroDataRetention = false, dataCollection } = preferences;
-  if (!zeroDataRetention && dataCollection !== "deny") return null;
-  return { zeroDataRetention, noTraining: dataCollection === "deny" };
+  if (hints === undefined) return null;
+  const { provider: { zeroDataRetention = false, dataCollection } = {}, dataClasses } = hints;
+  if (!zeroDataRetention && dataCollection !== "deny" && dataClasses === undefined) return null;
+  const rules = dataClasses === undefined ? {} : { dataClasses };
+  return { zeroDataRetention, noTraining: dataCollection === "deny", ...rules };
 }
 
 /** Provider preferences with price ceilings in the wallet's currency. */

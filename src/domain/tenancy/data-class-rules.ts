@@ -2,7 +2,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import { LEVELS, type Level } from "./level.ts";
 
 /** Strictness order: a later one includes what an earlier one does. */
-export const DATA_CLASS_ACTIONS = ["report", "redact", "block"] as const;
+export const DATA_CLASS_ACTIONS = ["report", "pseudonymise", "redact", "block"] as const;
 export type DataClassAction = (typeof DATA_CLASS_ACTIONS)[number];
 /** What happens to data of a class before an endpoint receives the rest of the request. */
 export type Treatment = Exclude<DataClassAction, "report" | "block">;
@@ -10,10 +10,10 @@ export type Treatment = Exclude<DataClassAction, "report" | "block">;
 /** What holds for requests that contain data of a class. */
 export type DataClassRule = {
   /** Only endpoints of this level or above may process them. */
-  readonly floor?: Level;
-  readonly action?: DataClassAction;
+  readonly floor?: Level | undefined;
+  readonly action?: DataClassAction | undefined;
   /** The action holds for endpoints below this level only; absent: for all. */
-  readonly below?: Level;
+  readonly below?: Level | undefined;
   /** Combined policies: further rules for the class, which hold as well. */
   readonly and?: readonly DataClassRule[];
   /** The rule as it is stored, if another version wrote it and this one cannot read it: it blocks, and is kept as it is. */
@@ -32,7 +32,12 @@ export type DataClassVerdict = {
 
 /** The classes that detectors can find. */
 export const DATA_CLASSES = ["personal", "special", "secret", "business"] as const;
-const KNOWN: ReadonlySet<string> = new Set(DATA_CLASSES);
+/** Images, audio and other files, which no detector reads: their rules can raise the floor, report and block. */
+export const UNINSPECTED = "uninspected";
+const KNOWN: ReadonlySet<string> = new Set([...DATA_CLASSES, UNINSPECTED]);
+
+/** Whether stand-ins can be found again in a reply: not in audio, vectors and probabilities of tokens. */
+export type Reply = "restorable" | "unrestorable";
 
 /** The level that endpoints need for a class, or `blocked`. */
 type Demand = Level | "blocked" | null;
@@ -43,13 +48,12 @@ const stricter = (one: Demand, other: Demand): Demand => (rankOf(other) > rankOf
 
 const partsOf = (rule: DataClassRule): readonly DataClassRule[] => [rule, ...(rule.and ?? [])];
 
-/** Blocked below a level is nothing but a floor; what changes the text demands no level. */
-function demandOf(rule: DataClassRule): Demand {
-  return partsOf(rule).reduce<Demand>(
-    (most, { floor, action, below }) =>
-      stricter(stricter(most, floor ?? null), action === "block" ? (below ?? "blocked") : null),
-    null,
-  );
+/** Blocked below a level is nothing but a floor; what changes the text demands none, unless the change could not be undone. */
+function demandOf(rule: DataClassRule, reply: Reply): Demand {
+  return partsOf(rule).reduce<Demand>((most, { floor, action, below }) => {
+    const isBlocked = action === "block" || (action === "pseudonymise" && reply === "unrestorable");
+    return stricter(stricter(most, floor ?? null), isBlocked ? (below ?? "blocked") : null);
+  }, null);
 }
 
 /** An endpoint without a level is below every one. */
@@ -69,7 +73,7 @@ const LEVEL_STATES = ["UNCLASSIFIED", ...LEVELS];
 
 /** True when a rule is stricter than another one for endpoints of some level. */
 function adds(rule: DataClassRule, own: DataClassRule): boolean {
-  if (rankOf(demandOf(rule)) > rankOf(demandOf(own))) return true;
+  if (rankOf(demandOf(rule, "restorable")) > rankOf(demandOf(own, "restorable"))) return true;
   return LEVEL_STATES.some(
     (level) => DATA_CLASS_ACTIONS.indexOf(actionAt(rule, level)) > DATA_CLASS_ACTIONS.indexOf(actionAt(own, level)),
   );
@@ -91,12 +95,16 @@ export function tightenDataClasses(
 }
 
 /** Keeps the stricter of two rules for one class: a block replaces a floor, and a higher level a lower one. */
-export function judgeDataClasses(rules: DataClassRules, classes: Iterable<string>): DataClassVerdict {
+export function judgeDataClasses(
+  rules: DataClassRules,
+  classes: Iterable<string>,
+  reply: Reply = "restorable",
+): DataClassVerdict {
   let floor: Demand = null;
   for (const name of classes) {
     const rule = rules[name];
     if (rule === undefined) continue;
-    const demand = demandOf(rule);
+    const demand = demandOf(rule, reply);
     if (demand === "blocked") return { floor: null, blocked: name };
     floor = stricter(floor, demand);
   }

@@ -25,6 +25,8 @@ export type Policy = {
   readonly dataClasses?: DataClassRules;
   /** Combined policies: the floor that key, router and request add, which holds for exempt nodes as well. */
   readonly addedFloor?: Level | null;
+  /** Judged policies: where the floor comes from, if not from a rule of its own. */
+  readonly floorNote?: string;
   /** Combined policies: only simulated providers are allowed. */
   readonly simulatedOnly?: boolean;
 };
@@ -36,7 +38,7 @@ export type Policy = {
 export type ParameterHandling = "strict" | "lenient";
 
 /** The rules that a workspace can set; the other fields of a policy are derived. */
-export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly" | "dataClasses">;
+export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly" | "dataClasses" | "floorNote">;
 
 export const OPEN_POLICY: Policy = {
   floor: null,

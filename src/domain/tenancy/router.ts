@@ -1,4 +1,5 @@
 import type { Effort } from "../../language/canon/call.ts";
+import type { DataClassRules } from "./data-class-rules.ts";
 import type { Level, Policy } from "./policy.ts";
 
 /** Relative weights of a score's parts. */
@@ -23,6 +24,8 @@ export type RouterSpec = {
   readonly reasoningEffort: Effort | null;
   /** Null: nodes are ranked like other endpoints, with a price of zero. */
   readonly nodes: NodeUse | null;
+  /** Absent: the router adds none. */
+  readonly dataClasses?: DataClassRules;
 };
 
 /** One version of a router; a change adds a version, and all versions are stored. */
@@ -44,6 +47,7 @@ export const AUTO_ROUTER = "auto";
 export const EVEN_WEIGHTS: Weights = { quality: 1, cost: 1, latency: 1 };
 
 /** The policy that a router adds; fallback models are allowed too. */
-export function policyOfRouter({ floor, countries, models, fallback }: RouterSpec): Partial<Policy> {
-  return { floor, countries, allowedModels: models === null ? null : [...models, ...fallback] };
+export function policyOfRouter({ floor, countries, models, fallback, dataClasses }: RouterSpec): Partial<Policy> {
+  const allowedModels = models === null ? null : [...models, ...fallback];
+  return { floor, countries, allowedModels, ...(dataClasses === undefined ? {} : { dataClasses }) };
 }

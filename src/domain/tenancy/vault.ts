@@ -9,6 +9,8 @@ export type Vault = {
   seal(context: EncryptionContext, text: string): Promise<Uint8Array>;
   /** Rejects if the context differs, the ciphertext was changed, or the master key is missing. */
   open(context: EncryptionContext, sealed: Uint8Array): Promise<string>;
+  /** A key of the workspace for one purpose; it tells nothing about the data key. */
+  derive(workspaceId: string, purpose: string): Promise<Buffer>;
 };
 
 /** A stored data key. `masterKey` is the id of the wrapping key; null: wrapped before ids were stored. */

@@ -28,6 +28,7 @@ export const PARAMETERS = [
   "session_id",
   "cost_tier",
   "remaining_turns",
+  "data_classes",
   "metadata",
   "modalities",
   "include_reasoning",

@@ -7,6 +7,8 @@ export type RoutingHints = {
   readonly costTier?: CostTier;
   /** Turns that the caller still expects in this conversation. */
   readonly remainingTurns?: number;
+  /** They only tighten the rules of the policy. */
+  readonly dataClasses?: NonNullable<WishFields["data_classes"]>;
 };
 
 export type CostTier = "low" | "medium" | "high";
@@ -40,6 +42,7 @@ export const ROUTING_HINT_FIELDS = [
   "session_id",
   "cost_tier",
   "remaining_turns",
+  "data_classes",
 ] as const satisfies readonly (keyof WishFields)[];
 
 /** Undefined if the caller sent none. */
@@ -48,13 +51,16 @@ export function decodeRoutingHints({
   session_id,
   cost_tier,
   remaining_turns,
+  data_classes,
 }: WishFields): RoutingHints | undefined {
-  if (provider == null && session_id == null && cost_tier == null && remaining_turns == null) return undefined;
+  const fields = [provider, session_id, cost_tier, remaining_turns, data_classes];
+  if (fields.every((field) => field == null)) return undefined;
   return {
     ...(provider == null ? {} : { provider: decodePreferences(provider) }),
     ...(session_id == null ? {} : { sessionId: session_id }),
     ...(cost_tier == null ? {} : { costTier: cost_tier }),
     ...(remaining_turns == null ? {} : { remainingTurns: remaining_turns }),
+    ...(data_classes == null ? {} : { dataClasses: data_classes }),
   };
 }
 

@@ -17,7 +17,13 @@ export type NoOpField = {
 };
 
 const OWN = "For the gateway itself: it chooses the endpoint.";
-const ROUTING_HINTS: readonly NoOpField[] = ["provider", "session_id", "cost_tier", "remaining_turns"].map((path) => ({
+const ROUTING_HINTS: readonly NoOpField[] = [
+  "provider",
+  "session_id",
+  "cost_tier",
+  "remaining_turns",
+  "data_classes",
+].map((path) => ({
   path,
   formats: ["chat", "messages", "gemini", "converse", "responses"],
   why: OWN,

@@ -24,6 +24,8 @@ export type RouterDraft = {
   readonly fallback: readonly string[];
   readonly reasoning_effort: Spec["reasoning_effort"];
   readonly nodes: Spec["nodes"];
+  /** Set by the API: the form keeps them. */
+  readonly data_classes?: Spec["data_classes"];
 };
 
 export const OPEN_SPEC: Spec = {
@@ -47,6 +49,7 @@ export function draftOf(spec: Spec): RouterDraft {
     fallback: spec.fallback,
     reasoning_effort: spec.reasoning_effort,
     nodes: spec.nodes,
+    ...(spec.data_classes === undefined ? {} : { data_classes: spec.data_classes }),
   };
 }
 
@@ -62,6 +65,7 @@ export function routerBody(draft: RouterDraft, saved: Spec): RouterBody {
     fallback: [...draft.fallback],
     reasoning_effort: draft.reasoning_effort,
     nodes: draft.nodes,
+    ...(draft.data_classes === undefined ? {} : { data_classes: draft.data_classes }),
   };
 }
 

@@ -47,6 +47,9 @@ function parseRouterSpec(input: RouterInput, names: KnownNames, at = ""): Router
     fallback: models("fallback"),
     reasoningEffort: input.reasoning_effort ?? null,
     nodes: input.nodes ?? null,
+    ...(input.data_classes == null || Object.keys(input.data_classes).length === 0
+      ? {}
+      : { dataClasses: input.data_classes }),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import { invalidValue } from "../../../contract/faults.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
-import type { DataClassRule, DataClassRules } from "../../../domain/tenancy/data-class-rules.ts";
 import { type Policy, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { buffered, type Handler } from "../../exchange.ts";
@@ -35,21 +34,8 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
     ...(input.own_nodes === undefined ? {} : { ownNodesExempt: input.own_nodes === "exempt" }),
     ...(input.test_keys === undefined ? {} : { testKeysSimulated: input.test_keys === "simulated" }),
     ...(input.parameters === undefined ? {} : { parameters: input.parameters }),
-    ...(input.data_classes === undefined ? {} : { dataClasses: definedRules(input.data_classes ?? {}) }),
+    ...(input.data_classes === undefined ? {} : { dataClasses: input.data_classes ?? {} }),
   };
-}
-
-function definedRules(rules: NonNullable<PolicyInput["data_classes"]>): DataClassRules {
-  return Object.fromEntries(
-    Object.entries(rules).map(([name, { floor, action, below }]): [string, DataClassRule] => [
-      name,
-      {
-        ...(floor === undefined ? {} : { floor }),
-        ...(action === undefined ? {} : { action }),
-        ...(below === undefined ? {} : { below }),
-      },
-    ]),
-  );
 }
 
 export function emptyToNull(list: readonly string[]): readonly string[] | null {

@@ -21,7 +21,7 @@ const dataClassRule = z.strictObject({
  * Absent in versions from before the rule existed, and where requests are not inspected. A rule that another version of the
  * gateway wrote and this one cannot read blocks instead of being ignored.
  */
-const dataClasses = z.record(
+export const dataClasses = z.record(
   z.string(),
   z.looseObject({}).transform((stored): DataClassRule => {
     const read = dataClassRule.safeParse(stored);
@@ -30,10 +30,10 @@ const dataClasses = z.record(
 );
 
 /** As it is stored: rules that this version could not read are written as they were. */
-export function storedText(policy: Partial<Policy>): string {
-  const { dataClasses: rules } = policy;
-  if (rules === undefined) return JSON.stringify(policy);
-  return JSON.stringify({ ...policy, dataClasses: writtenRules(rules) });
+export function storedText(holder: Pick<Policy, "dataClasses">): string {
+  const { dataClasses: rules } = holder;
+  if (rules === undefined) return JSON.stringify(holder);
+  return JSON.stringify({ ...holder, dataClasses: writtenRules(rules) });
 }
 
 const parameters = z.enum(["strict", "lenient"]).nullable();

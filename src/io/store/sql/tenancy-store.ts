@@ -11,7 +11,7 @@ import { inTransaction } from "./in-transaction.ts";
 import { policyVersions } from "./policy-versions.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
-import { fullPolicySchema, partialPolicySchema, storedText } from "./stored-policy.ts";
+import { dataClasses, fullPolicySchema, partialPolicySchema, storedText } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
@@ -161,6 +161,7 @@ const routerSpec: z.ZodType<RouterSpec> = z.object({
   reasoningEffort: z.enum(EFFORTS).nullable(),
   // Versions from before nodes existed lack the field.
   nodes: z.enum(NODE_USES).nullable().default(null),
+  dataClasses: dataClasses.exactOptional(),
 });
 const keyPolicy: z.ZodType<KeyPolicy> = z.object({
   personalKeys: z.boolean(),
@@ -285,7 +286,7 @@ function toToken(row: Selectable<Database["management_tokens"]>): ManagementToke
 }
 
 function fromRouterVersion({ workspaceId, slug, version, createdAtMs, spec }: RouterVersion) {
-  const text = spec === null ? null : JSON.stringify(spec);
+  const text = spec === null ? null : storedText(spec);
   return { workspace_id: workspaceId, slug, version, created_at_ms: createdAtMs, spec: text };
 }
 

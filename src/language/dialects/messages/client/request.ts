@@ -32,6 +32,7 @@ const FIELDS: FieldRules = {
   session_id: "read",
   cost_tier: "read",
   remaining_turns: "read",
+  data_classes: "read",
   // These do not change the reply.
   metadata: "advisory",
   cache_control: "advisory",

@@ -1,0 +1,393 @@
+import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { JsonDocument } from "../../kit/json-document.ts";
+import { parseLosslessJson } from "../../kit/lossless-json.ts";
+import type { ReplyStream, StreamPiece, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+
+/** Reasoning that a provider may have signed stays as it is, so that its signature holds when it is sent back. */
+const SIGNED_TYPES: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking", "reasoning"]);
+const SIGNED_MEMBERS: ReadonlySet<string> = new Set(["reasoning_details", "signature", "encrypted_content"]);
+
+export const isSignedReasoning = ({ type }: JsonObject) => SIGNED_TYPES.has(type);
+export const isSignedMember = (name: string) => SIGNED_MEMBERS.has(name);
+
+/**
+ * Wraps an adapter whose request went out with stand-ins: the originals are put back in what its caller receives, in whole
+ * replies and streams.
+ */
+export function withRestoration(adapter: UpstreamAdapter, restorer: Restorer, surface: Surface): UpstreamAdapter {
+  const { decodeInSlices } = adapter;
+  const restored = (reply: WholeReply | UnusableReply | undefined) =>
+    reply === undefined || "unusable" in reply ? reply : restoredReply(reply, restorer);
+  return {
+    ...adapter,
+    decodeResponse(source, headers) {
+      // Labels of decisions are compared with those that the caller sent.
+      if (surface === "decisions")
+        return adapter.decodeResponse(new JsonDocument(restoredJson(JsonDocument.of(source).text, restorer)), headers);
+      return restored(adapter.decodeResponse(source, headers));
+    },
+    ...(decodeInSlices === undefined
+      ? {}
+      : {
+          decodeInSlices: async (document, headers, work) => restored(await decodeInSlices(document, headers, work)),
+        }),
+    openReplyStream: () => new RestoredStream(adapter.openReplyStream(), restorer),
+  };
+}
+
+function restoredReply(reply: WholeReply, restorer: Restorer): WholeReply {
+  return { ...reply, render: (counted, shown) => restoredJson(reply.render(counted, shown), restorer) };
+}
+
+/** A document without stand-ins stays byte for byte as it is. */
+export function restoredJson(text: string, restorer: Restorer): string {
+  let value: unknown;
+  try {
+    value = parseLosslessJson(text);
+  } catch {
+    return restorer.whole(text);
+  }
+  const restored = restoredValue(value, restorer);
+  return restored === value ? text : JSON.stringify(restored);
+}
+
+/** Returns the same value if it holds no stand-in. */
+function restoredValue(value: unknown, restorer: Restorer, name = ""): unknown {
+  if (typeof value === "string") return restorer.whole(value, name === "arguments" ? "json" : undefined);
+  if (typeof value === "number") {
+    const written = String(value);
+    const restored = restorer.whole(written, "text");
+    return restored === written || !NUMERIC.test(restored) ? value : JSON.rawJSON(restored);
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item) => restoredValue(item, restorer, name));
+    return items.some((item, at) => item !== value[at]) ? items : value;
+  }
+  if (!isJsonObject(value) || isSignedReasoning(value) || JSON.isRawJSON(value)) return value;
+  let isChanged = false;
+  const members = Object.entries(value).map(([key, member]): [string, unknown] => {
+    const ownKey = restorer.whole(key, "text");
+    const own = isSignedMember(key) ? member : restoredValue(member, restorer, key);
+    isChanged ||= ownKey !== key || own !== member;
+    return [ownKey, own];
+  });
+  return isChanged ? withMovedOffsets(Object.fromEntries(members), value, restorer) : value;
+}
+
+const NUMERIC = /^[1-9]\d{0,14}$/;
+
+/** Citations name a part of the text beside them by its offsets. */
+function withMovedOffsets(restored: JsonObject, original: JsonObject, restorer: Restorer): JsonObject {
+  const text = original["text"] ?? original["content"];
+  const { annotations } = restored;
+  if (typeof text !== "string" || !Array.isArray(annotations)) return restored;
+  const channel = restorer.open();
+  channel.push(text);
+  channel.end();
+  return { ...restored, annotations: annotations.map((one) => movedAnnotation(one, channel)) };
+}
+
+function movedAnnotation(annotation: unknown, channel: RestoredText): unknown {
+  if (!isJsonObject(annotation)) return annotation;
+  const moved = Object.entries(annotation).map(([name, value]): [string, unknown] => {
+    if (isJsonObject(value)) return [name, movedAnnotation(value, channel)];
+    return [name, OFFSETS.has(name) && typeof value === "number" ? channel.moved(value) : value];
+  });
+  return Object.fromEntries(moved);
+}
+
+const OFFSETS: ReadonlySet<string> = new Set(["start_index", "end_index"]);
+
+/** A piece of text in an event of a stream. */
+type Delta = {
+  /** The text that it continues. */
+  readonly key: string;
+  /** Texts of one group follow each other: a new one ends those before it. */
+  readonly group: string;
+  readonly form: "text" | "json" | undefined;
+  readonly text: string;
+  /** The event with another text at this place. */
+  with(event: JsonObject, text: string): JsonObject;
+  /** An event of its own for what was held back. */
+  alone(event: JsonObject, text: string): JsonObject;
+};
+
+type OpenText = {
+  readonly channel: RestoredText;
+  readonly delta: Delta;
+  readonly event: JsonObject;
+  readonly head: string;
+};
+
+/** Puts originals back in a stream in the caller's dialect, wherever it is cut. */
+class RestoredStream implements ReplyStream {
+  readonly #inner: ReplyStream;
+  readonly #restorer: Restorer;
+  readonly #open = new Map<string, OpenText>();
+  /** Events that were added: later ones have higher numbers. */
+  #added = 0;
+
+  constructor(inner: ReplyStream, restorer: Restorer) {
+    this.#inner = inner;
+    this.#restorer = restorer;
+  }
+
+  get usage() {
+    return this.#inner.usage;
+  }
+  get outputWeight() {
+    return this.#inner.outputWeight;
+  }
+  get units() {
+    return this.#inner.units;
+  }
+  get detail() {
+    return this.#inner.detail;
+  }
+  get estimate() {
+    return this.#inner.estimate;
+  }
+  get isUsagePartial() {
+    return this.#inner.isUsagePartial;
+  }
+  get extraUses() {
+    return this.#inner.extraUses;
+  }
+  get promptCount() {
+    return this.#inner.promptCount;
+  }
+  get upstreamId() {
+    return this.#inner.upstreamId;
+  }
+  get omitted() {
+    return this.#inner.omitted;
+  }
+  get isFinished() {
+    return this.#inner.isFinished;
+  }
+  get unusable() {
+    return this.#inner.unusable;
+  }
+  get finalJson() {
+    const final = this.#inner.finalJson;
+    return final === undefined ? undefined : restoredJson(final, this.#restorer);
+  }
+
+  read(frame: Parameters<ReplyStream["read"]>[0]): StreamPiece {
+    const piece = this.#inner.read(frame);
+    return "text" in piece ? { ...piece, text: this.#restored(piece.text) } : piece;
+  }
+
+  close(...args: Parameters<ReplyStream["close"]>): string {
+    const last = this.#restored(this.#inner.close(...args));
+    return this.#ended(() => true) + last;
+  }
+
+  fail(...args: Parameters<ReplyStream["fail"]>): string | undefined {
+    const held = this.#ended(() => true);
+    const failure = this.#inner.fail(...args);
+    return failure === undefined ? undefined : held + failure;
+  }
+
+  #restored(text: string): string {
+    return text
+      .split(EVENT_END)
+      .map((block) => (block === "" ? "" : this.#event(block)))
+      .join("");
+  }
+
+  #event(block: string): string {
+    const { head, data } = readBlock(block);
+    const event = readEvent(data);
+    if (event === undefined || event["type"] === "ping") return `${block}${EVENT_END}`;
+    const deltas = deltasOf(event);
+    const keys = new Set(deltas.map(({ key }) => key));
+    const groups = endedGroups(event, deltas);
+    const before = this.#ended((key, { group }) => !keys.has(key) && (groups === "all" || groups.has(group)));
+    let own = isSigned(event) ? event : this.#withoutDeltas(event, deltas);
+    for (const delta of deltas) {
+      const channel = this.#open.get(delta.key)?.channel ?? this.#restorer.open(delta.form);
+      const text = channel.push(delta.text) + (isFinished(event, delta) ? channel.end() : "");
+      this.#open.set(delta.key, { channel, delta, event, head });
+      if (text !== delta.text) own = delta.with(own, text);
+    }
+    own = this.#withMovedAnnotations(own);
+    return before + this.#written(head, own, own === event ? data : undefined);
+  }
+
+  /** Whole texts of the event; pieces of texts are left to their channels. */
+  #withoutDeltas(event: JsonObject, deltas: readonly Delta[]): JsonObject {
+    const restored = restoredValue(event, this.#restorer) as JsonObject;
+    return deltas.reduce((own, delta) => (own === event ? own : delta.with(own, delta.text)), restored);
+  }
+
+  #withMovedAnnotations(event: JsonObject): JsonObject {
+    const { annotation, output_index: item, content_index: part } = event;
+    const open = this.#open.get(`${String(item)}/${String(part)}/response.output_text.delta`);
+    if (!isJsonObject(annotation) || open === undefined || open.channel.shifts.length === 0) return event;
+    return { ...event, annotation: movedAnnotation(annotation, open.channel) };
+  }
+
+  /** What texts that end here still hold. */
+  #ended(isOver: (key: string, delta: Delta) => boolean): string {
+    let text = "";
+    for (const [key, { channel, delta, event, head }] of this.#open) {
+      if (channel.heldChars === 0 || !isOver(key, delta)) continue;
+      const own = delta.alone(event, channel.end());
+      text += this.#written(head, own, undefined);
+      this.#added += 1;
+    }
+    return text;
+  }
+
+  #written(head: string, event: JsonObject, data: string | undefined): string {
+    const { sequence_number: number } = event;
+    if (typeof number !== "number" || this.#added === 0)
+      return `${head}data: ${data ?? JSON.stringify(event)}${EVENT_END}`;
+    return `${head}data: ${JSON.stringify({ ...event, sequence_number: number + this.#added })}${EVENT_END}`;
+  }
+}
+
+const EVENT_END = "\n\n";
+
+function readBlock(block: string): { head: string; data: string } {
+  const lines = block.split("\n");
+  const isData = (line: string) => line.startsWith("data:");
+  const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
+  return {
+    head: head.join(""),
+    data: lines
+      .filter(isData)
+      .map((line) => line.slice(5).trimStart())
+      .join("\n"),
+  };
+}
+
+function readEvent(data: string): JsonObject | undefined {
+  if (!data.startsWith("{")) return undefined;
+  try {
+    const value = parseLosslessJson(data);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isSigned({ type, delta }: JsonObject): boolean {
+  if (typeof type === "string" && type.startsWith("response.reasoning")) return true;
+  return isJsonObject(delta) && (delta["type"] === "thinking_delta" || delta["type"] === "signature_delta");
+}
+
+/** The pieces of text in an event: of chat chunks, of messages, or of responses and transcripts. */
+function deltasOf(event: JsonObject): Delta[] {
+  if (isSigned(event)) return [];
+  const { type, choices } = event;
+  if (Array.isArray(choices)) return choices.flatMap(deltasOfChoice);
+  if (type === "content_block_delta") return deltasOfBlock(event);
+  if (typeof type !== "string" || typeof event["delta"] !== "string") return [];
+  const group = String(event["output_index"]);
+  const put = (own: JsonObject, text: string) => ({ ...own, delta: text });
+  return [
+    {
+      key: `${group}/${String(event["content_index"])}/${type}`,
+      group,
+      form: type.includes("arguments") ? "json" : undefined,
+      text: event["delta"],
+      with: put,
+      alone: put,
+    },
+  ];
+}
+
+const CHOICE_TEXTS = ["content", "refusal", "reasoning_content", "reasoning"] as const;
+
+function deltasOfChoice(choice: unknown, at: number): Delta[] {
+  if (!isJsonObject(choice) || !isJsonObject(choice["delta"])) return [];
+  const { delta } = choice;
+  const group = String(choice["index"]);
+  const inDelta = (event: JsonObject, change: (delta: JsonObject) => JsonObject): JsonObject => ({
+    ...event,
+    choices: (event["choices"] as readonly JsonObject[]).map((one, index) =>
+      index === at ? { ...one, delta: change(one["delta"] as JsonObject) } : one,
+    ),
+  });
+  const alone = (event: JsonObject, own: JsonObject): JsonObject => {
+    const { usage: _usage, ...rest } = event;
+    return { ...rest, choices: [{ index: choice["index"], delta: own, finish_reason: null }] };
+  };
+  const texts = CHOICE_TEXTS.flatMap((name): Delta[] => {
+    const text = delta[name];
+    if (typeof text !== "string" || text === "") return [];
+    return [
+      {
+        key: `${group}/${name}`,
+        group,
+        form: undefined,
+        text,
+        with: (event, put) => inDelta(event, (own) => ({ ...own, [name]: put })),
+        alone: (event, put) => alone(event, { [name]: put }),
+      },
+    ];
+  });
+  const calls = Array.isArray(delta["tool_calls"]) ? delta["tool_calls"] : [];
+  const args = calls.flatMap((call: unknown, place): Delta[] => {
+    if (!isJsonObject(call) || !isJsonObject(call["function"])) return [];
+    const text = call["function"]["arguments"];
+    if (typeof text !== "string" || text === "") return [];
+    const put = (own: unknown, put: string) =>
+      isJsonObject(own) && isJsonObject(own["function"])
+        ? { ...own, function: { ...own["function"], arguments: put } }
+        : own;
+    return [
+      {
+        key: `${group}/tool/${String(call["index"])}`,
+        group,
+        form: "json",
+        text,
+        with: (event, text) =>
+          inDelta(event, (own) => ({
+            ...own,
+            tool_calls: (own["tool_calls"] as readonly unknown[]).map((one, at) =>
+              at === place ? put(one, text) : one,
+            ),
+          })),
+        alone: (event, text) => alone(event, { tool_calls: [{ index: call["index"], function: { arguments: text } }] }),
+      },
+    ];
+  });
+  return [...texts, ...args];
+}
+
+function deltasOfBlock({ index, delta }: JsonObject): Delta[] {
+  if (!isJsonObject(delta)) return [];
+  const name =
+    delta["type"] === "text_delta" ? "text" : delta["type"] === "input_json_delta" ? "partial_json" : undefined;
+  const text = name === undefined ? undefined : delta[name];
+  if (name === undefined || typeof text !== "string") return [];
+  const put = (event: JsonObject, own: string) => ({ ...event, delta: { type: delta["type"], [name]: own } });
+  const form = name === "partial_json" ? "json" : undefined;
+  return [{ key: `${String(index)}/${name}`, group: String(index), form, text, with: put, alone: put }];
+}
+
+/** The last piece of a choice may come with its finish reason. */
+function isFinished({ choices }: JsonObject, { group }: Delta): boolean {
+  return (
+    Array.isArray(choices) &&
+    choices.some((one) => isJsonObject(one) && String(one["index"]) === group && one["finish_reason"] != null)
+  );
+}
+
+/** Which texts end before an event: those of the same choice or block, or all. */
+function endedGroups(event: JsonObject, deltas: readonly Delta[]): "all" | ReadonlySet<string> {
+  const { choices, index, output_index: item } = event;
+  if (Array.isArray(choices)) {
+    const finished = choices.filter((one) => isJsonObject(one) && one["finish_reason"] != null);
+    const ended = finished.map((one: JsonObject) => String(one["index"]));
+    return new Set([...deltas.map(({ group }) => group), ...ended]);
+  }
+  if (item !== undefined) return new Set([String(item)]);
+  return index === undefined ? "all" : new Set([String(index)]);
+}

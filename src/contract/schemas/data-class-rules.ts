@@ -1,0 +1,33 @@
+import { z } from "zod";
+
+const LevelWord = z.enum(["L0", "L1", "L2", "L3", "L4"]);
+
+const DataClassRule = z
+  .strictObject({
+    floor: LevelWord.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
+    action: z.enum(["report", "pseudonymise", "redact", "block"]).optional().meta({
+      description:
+        "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `pseudonymise` replaces what was found with stand-ins and puts the originals back in the reply; `redact` replaces it with a marker such as `[EMAIL]`; `block` refuses.",
+    }),
+    below: LevelWord.optional().meta({
+      description: "With `pseudonymise`, `redact` and `block`: for endpoints below this level only; absent: for all.",
+    }),
+  })
+  .refine(({ action, below }) => below === undefined || (action !== undefined && action !== "report"), {
+    message:
+      "is the level below which an action holds: set `action` to `pseudonymise`, `redact` or `block`, or omit it",
+    path: ["below"],
+  });
+const ClassName = z.enum(["personal", "special", "secret", "business", "uninspected"]);
+
+export const DataClassRules = z
+  .partialRecord(ClassName, DataClassRule)
+  .refine(({ uninspected: rule }) => rule?.action !== "pseudonymise" && rule?.action !== "redact", {
+    message: "must be report or block: images, audio and files cannot be changed",
+    path: ["uninspected", "action"],
+  })
+  .meta({
+    id: "DataClassRules",
+    description:
+      "Rules for requests that contain data of a class; `uninspected` are images, audio and files, which no detector reads.",
+  });

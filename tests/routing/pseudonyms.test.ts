@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { foldMessage } from "../support/message-stream.ts";
+import { chunksOf, contentOf, MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+/** L0 in the US; L3 in FR. */
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "mistral"];
+const EMAIL = "jane.doe@mail.example.eu";
+const RULES = { personal: { below: "L3", action: "pseudonymise" } };
+const QUESTION = `Please write to ${EMAIL} today.`;
+
+beforeAll(async () => {
+  scene = await openScene(ALL);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { data_classes: RULES });
+});
+
+const received = (provider: Provider): Json[] => scene.at(provider).requests.map(({ json }) => json as Json);
+const lastText = (provider: Provider): string => received(provider).at(-1)?.messages.at(-1).content;
+const only = (...order: Provider[]) => ({ provider: { only: order } });
+/** The upstream answers with the last message, character by character in a stream. */
+const echo = (more: (text: string) => object[] = () => []) => {
+  return ({ json }: { readonly json: unknown }): Script => {
+    const { messages, stream } = json as Json;
+    const text: string = messages.at(-1).content;
+    return stream === true ? { frames: chatFrames([...text, ...more(text)]) } : { json: chatJson({ content: text }) };
+  };
+};
+const ask = (more: object = {}) =>
+  scene.chat(tenant.key, { messages: [{ role: "user", content: QUESTION }], ...only("deepinfra"), ...more });
+
+describe("pseudonyms", () => {
+  test("CLASS-03 CLASS-05 the provider gets a stand-in, the caller the original, whole and streamed", async () => {
+    scene.at("deepinfra").always(echo());
+    const whole = await ask();
+    expect(whole.body.choices[0].message.content).toBe(QUESTION);
+    expect(whole.headers.get("x-svc-data-action")).toBe("pseudonymised");
+    expect(lastText("deepinfra")).toMatch(/^Please write to [a-z0-9]+@example\.(com|net|org) today\.$/);
+    const first = lastText("deepinfra");
+    const streamed = await ask({ stream: true });
+    expect(contentOf(streamed.text)).toBe(QUESTION);
+    expect(lastText("deepinfra")).toBe(first);
+    expect(JSON.stringify(received("deepinfra"))).not.toContain(EMAIL);
+  });
+
+  test("CLASS-03 arguments of tools are restored in the escapes that the model wrote", async () => {
+    const call = (text: string) => ({ index: 0, function: { arguments: text } });
+    scene.at("deepinfra").next(
+      echo((text) => {
+        const standIn = /[a-z0-9]+@example\.\w+/.exec(text)?.[0] ?? "";
+        const json = `{"to": "${standIn.replace("@", "\\u0040")}"}`;
+        const begin = { index: 0, id: "c1", type: "function", function: { name: "mail", arguments: "" } };
+        return [{ tool_calls: [begin] }, ...[...json].map((char) => ({ tool_calls: [call(char)] }))];
+      }),
+    );
+    const { text } = await ask({ stream: true, tools: [{ type: "function", function: { name: "mail" } }] });
+    const args = chunksOf(text).map((chunk) => chunk.choices[0]?.delta.tool_calls?.[0]?.function.arguments ?? "");
+    expect(JSON.parse(args.join(""))).toEqual({ to: EMAIL });
+    expect(contentOf(text)).toBe(QUESTION);
+  });
+
+  test("CLASS-03 messages and responses are restored on the translated path, and stored with the original", async () => {
+    scene.at("deepinfra").always(echo());
+    const body = {
+      model: MODEL,
+      max_tokens: 50,
+      messages: [{ role: "user", content: QUESTION }],
+      ...only("deepinfra"),
+    };
+    const whole = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+    expect(whole.body.content[0].text).toBe(QUESTION);
+    const streamed = await scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, stream: true } });
+    expect(foldMessage(streamed.text).content[0].text).toBe(QUESTION);
+    for (const stream of [false, true]) {
+      const input = { model: MODEL, input: QUESTION, store: true, stream, ...only("deepinfra") };
+      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: input });
+      expect(answer.text).toContain(EMAIL);
+      expect(answer.text).not.toContain("@example.");
+      const id = /resp_[A-Za-z0-9]+/.exec(answer.text)?.[0] ?? "";
+      const sent = lastText("deepinfra");
+      const stored = await scene.gateway.call(tenant.key, `/v1/responses/${id}`, { method: "GET" });
+      expect(stored.text).toContain(EMAIL);
+      const next = { model: MODEL, input: `And ${EMAIL}?`, previous_response_id: id, ...only("deepinfra") };
+      await scene.gateway.call(tenant.key, "/v1/responses", { body: next });
+      expect(lastText("deepinfra")).toContain(/[a-z0-9]+@example\.\w+/.exec(sent)?.[0]);
+    }
+  });
+
+  test("CLASS-03 in one plan a high endpoint reads the text and a low one the stand-in", async () => {
+    scene.at("deepinfra").next({ status: 503, json: {} });
+    scene.at("ovhcloud").next(echo());
+    const served = await ask({ provider: { order: ["deepinfra", "ovhcloud"] } });
+    expect([served.headers.get("x-svc-provider"), served.headers.get("x-svc-data-action")]).toEqual([
+      "ovhcloud",
+      "none",
+    ]);
+    expect(lastText("ovhcloud")).toBe(QUESTION);
+    expect(lastText("deepinfra")).toContain("@example.");
+    expect(served.body.choices[0].message.content).toBe(QUESTION);
+  });
+
+  test("CLASS-03 a session has its own stand-ins, and other workspaces have others", async () => {
+    scene.at("deepinfra").always(echo());
+    await ask();
+    const plain = lastText("deepinfra");
+    await ask({ session_id: "s1" });
+    const session = lastText("deepinfra");
+    await scene.chat(tenant.key, {
+      messages: [{ role: "user", content: `Hello ${EMAIL}` }],
+      session_id: "s1",
+      ...only("deepinfra"),
+    });
+    const standIn = /[a-z0-9]+@example\.\w+/.exec(session)?.[0];
+    expect(lastText("deepinfra")).toBe(`Hello ${standIn}`);
+    expect(session).not.toBe(plain);
+    const other = await scene.gateway.tenant();
+    await scene.gateway.manage("PATCH", `/workspaces/${other.slug}/policy`, { data_classes: RULES });
+    await scene.chat(other.key, { messages: [{ role: "user", content: QUESTION }], ...only("deepinfra") });
+    expect(lastText("deepinfra")).not.toBe(plain);
+  });
+
+  test("CLASS-02 a request and a router tighten the rules, and loosen none", async () => {
+    scene.at("deepinfra").always(echo());
+    await ask({ data_classes: { personal: { action: "report" } } });
+    expect(lastText("deepinfra")).toContain("@example.");
+    expect(received("deepinfra").at(-1)).not.toHaveProperty("data_classes");
+    const stricter = await ask({ data_classes: { personal: { action: "redact" } } });
+    expect(lastText("deepinfra")).toContain("[EMAIL]");
+    expect(stricter.headers.get("x-svc-data-action")).toBe("redacted");
+    const blocked = await ask({ data_classes: { personal: { action: "block" } } });
+    expect([blocked.status, blocked.body.error.code]).toEqual([403, "data_class_not_permitted"]);
+    const wrong = await ask({ data_classes: { personal: { action: "hide" } } });
+    expect([wrong.status, wrong.body.error.param]).toEqual([400, "data_classes.personal.action"]);
+    const rules = { personal: { action: "redact", below: "L1" } };
+    const router = { models: [MODEL], data_classes: rules };
+    const put = await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/careful`, router);
+    expect(put.data_classes).toEqual(rules);
+    await ask({ model: `@${tenant.slug}/careful` });
+    expect(lastText("deepinfra")).toContain("[EMAIL]");
+  });
+
+  test("CLASS-02 rules of a request hold where its workspace has none, and without any nothing is inspected", async () => {
+    scene.at("deepinfra").always(echo());
+    const other = await scene.gateway.tenant();
+    const body = { messages: [{ role: "user", content: QUESTION }], ...only("deepinfra") };
+    const plain = await scene.chat(other.key, body);
+    expect([lastText("deepinfra"), plain.headers.get("x-svc-data-classes")]).toEqual([QUESTION, null]);
+    await scene.chat(other.key, { ...body, data_classes: { personal: { action: "pseudonymise" } } });
+    expect(lastText("deepinfra")).toContain("@example.");
+  });
+
+  test("CLASS-03 where a reply cannot be restored, low endpoints are excluded with the reason", async () => {
+    const before = received("deepinfra").length;
+    expect((await ask({ logprobs: true })).status).toBe(403);
+    const vectors = { model: "mistral/mistral-embed", input: `Jane Doe, ${EMAIL}` };
+    const refused = await scene.gateway.call(tenant.key, "/v1/embeddings", { body: vectors });
+    expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+    expect(received("deepinfra").length).toBe(before);
+    expect(received("mistral")).toEqual([]);
+  });
+});
