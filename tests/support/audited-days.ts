@@ -41,8 +41,24 @@ export async function expectChangesAudited(store: Store, change: (statement: str
   for (let times = 0; times < 2; times += 1)
     expect(await changes()).toEqual(["the wallet of ws_1 has -45, but its ledger entries sum to -46"]);
   await change("update wallets set balance_nanos = balance_nanos - 1 where workspace_id = 'ws_1'");
+  await change("delete from wallets where workspace_id = 'ws_2'");
+  for (let times = 0; times < 2; times += 1)
+    expect(await changes()).toEqual(["ws_2 has no wallet, but its ledger entries sum to -2"]);
+  await change("insert into wallets (workspace_id, currency, balance_nanos) values ('ws_2', 'EUR', -2)");
+  expect(await changes()).toEqual([]);
+  await chargeTwice(store, change);
+
   await change("delete from requests_daily where workspace_id = 'ws_2'");
   const lost = await changes();
   expect(lost).toContain("requests of ws_2 on 2027-01-15 is 0 in requests_daily but 1 in requests_hourly");
   expect(lost).toContain("the wallet of ws_2 has -2, but its ledger entries sum to 0");
+}
+
+/** The same request at two times of a day: it is in all sums twice, so that they agree. */
+async function chargeTwice(store: Store, change: (statement: string) => Promise<void>): Promise<void> {
+  const at = DAY + 9 * DAY_MS;
+  await store.ingest([chargedRecord("twice", 3n, { createdAtMs: at, workspaceId: "ws_3" })]);
+  await change("delete from request_records where id = 'twice'");
+  await store.ingest([chargedRecord("twice", 3n, { createdAtMs: at + 1, workspaceId: "ws_3" })]);
+  expect(await store.ledger.auditChanges()).toEqual(["ledger transaction charge:twice was written 2 times"]);
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { DAY_MS } from "../../../kit/time.ts";
-import { INVARIANTS_BESIDE_CHARGES, invalidTransfers, requestsWithoutCharge } from "./ledger-audit.ts";
+import { duplicateIds, INVARIANTS_BESIDE_CHARGES, invalidTransfers, requestsWithoutCharge } from "./ledger-audit.ts";
 import { chargedFreeRows, compareDays, type DaySums, uncountedRows, type WorkspaceDays } from "./rollup-audit.ts";
 import type { Database } from "./schema.ts";
 import { USAGE_COLUMNS } from "./usage-columns.ts";
@@ -19,12 +19,13 @@ type Slice = WorkspaceDays & { readonly requests: number };
 /**
  * The audit of what changed since the last one. A day is in order when its roll-ups, charges and log rows agree; it is then
  * remembered with its sums, and verified again when `requests_daily` has others, because a request that arrived late changes
- * them in the transaction that writes it. Wallets are compared with all days and all other entries each time. What was
- * verified before and changed behind the store's back is found by `auditLedger`.
+ * them in the transaction that writes it. Wallets, also lost ones, are compared with all days and all other entries each time.
+ * What was verified before and changed behind the store's back is found by `auditLedger`.
  */
 export async function auditChanges(reads: Kysely<Database>, db: Kysely<Database>): Promise<string[]> {
   const found: string[] = [];
-  for (const check of [...INVARIANTS_BESIDE_CHARGES, walletMismatches]) found.push(...(await check(reads)));
+  for (const check of [...INVARIANTS_BESIDE_CHARGES, walletMismatches, lostWallets])
+    found.push(...(await check(reads)));
   for await (const slice of pendingSlices(reads)) {
     found.push(...(await verifySlice(reads, db, slice)));
     if (found.length >= VIOLATIONS_MAX) return found.slice(0, VIOLATIONS_MAX);
@@ -98,8 +99,15 @@ function slicesOf(pending: readonly PendingDay[]): Slice[] {
 async function verifySlice(reads: Kysely<Database>, db: Kysely<Database>, slice: Slice): Promise<string[]> {
   const { violations, daily } = await compareDays(reads, slice);
   const found = [...violations];
-  for (const check of [uncountedRows, requestsWithoutCharge, chargedFreeRows, invalidTransfers, foreignCharges])
-    found.push(...(await check(reads, slice)));
+  const checks = [
+    uncountedRows,
+    requestsWithoutCharge,
+    chargedFreeRows,
+    invalidTransfers,
+    duplicateIds,
+    foreignCharges,
+  ];
+  for (const check of checks) found.push(...(await check(reads, slice)));
   if (found.length === 0) await remember(db, slice, daily);
   return found;
 }
@@ -172,6 +180,20 @@ async function walletMismatches(reads: Kysely<Database>): Promise<string[]> {
     after = rows.length < WALLETS_PER_PAGE ? undefined : rows.at(-1)?.workspace_id;
   }
   return found;
+}
+
+/** What remains of a wallet whose row is missing. */
+async function lostWallets(reads: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ workspace_id: string; nanos: bigint | string }>`
+    select workspace_id, sum(nanos) as nanos from (
+      select workspace_id, -cost_nanos as nanos from requests_daily
+      union all
+      select workspace_id, case when to_account = 'wallet' then moved_nanos else -moved_nanos end
+      from ledger_transactions where kind <> 'charge' and 'wallet' in (from_account, to_account)
+    ) as moved
+    where not exists (select 1 from wallets where wallets.workspace_id = moved.workspace_id)
+    group by workspace_id having sum(nanos) <> 0 limit ${sql.lit(VIOLATIONS_MAX)}`.execute(reads);
+  return rows.map(({ workspace_id: id, nanos }) => `${id} has no wallet, but its ledger entries sum to ${nanos}`);
 }
 
 type WalletSums = {

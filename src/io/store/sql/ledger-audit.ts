@@ -60,10 +60,13 @@ export async function invalidTransfers(db: Kysely<Database>, days?: WorkspaceDay
   );
 }
 
-async function duplicateIds(db: Kysely<Database>): Promise<string[]> {
+/** A charge is unique with its time; written at two times, it is in the roll-ups twice as well. */
+export async function duplicateIds(db: Kysely<Database>, days?: WorkspaceDays): Promise<string[]> {
   const { rows } = await sql<{ id: string; times: number }>`
     select id, count(*) as times from ledger_transactions
-    group by id having count(*) > 1 limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
+    where ${within(days, "ledger_transactions")} group by id having count(*) > 1 limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(
+    db,
+  );
   return rows.map((row) => `ledger transaction ${row.id} was written ${row.times} times`);
 }
 
