@@ -20,18 +20,32 @@ const LOADS: readonly Load[] = [
   { name: "512 in flight, 100 workspaces", inFlight: 512, workspaces: 100, thinkMs: 5 },
 ];
 
+const keyOf = (workspaceId: string, n: number) => `key_${workspaceId}_${n % KEYS_PER_WORKSPACE}`;
+
+/** Spend of other days of the month, as all but its first day have it. */
+function spendOf(workspaceId: string, n: number) {
+  const today = new Date().toISOString().slice(0, 10);
+  return Array.from({ length: 15 }, (_, day) => `${today.slice(0, 8)}${String(day + 1).padStart(2, "0")}`)
+    .filter((day) => day !== today)
+    .map((day) => ({ workspaceId, keyId: keyOf(workspaceId, n), memberId: null, day, nanos: EUR / 7n }));
+}
+
 async function measure({ inFlight, workspaces, thinkMs }: Load, requests: number): Promise<number> {
   const server = await startRedis();
   try {
     const redis = await openTestRedisState(server.url, { timeoutMs: 10_000 });
     const names = Array.from({ length: workspaces }, (_, n) => `ws_${n}`);
     const balances = async () => names.map((workspaceId) => ({ workspaceId, balanceNanos: 1_000_000n * EUR }));
-    await redis.openWallets(emptyWalletSources({ balances }));
+    const dailySpends = async () =>
+      names.flatMap((workspaceId) =>
+        Array.from({ length: KEYS_PER_WORKSPACE }, (_, n) => spendOf(workspaceId, n)).flat(),
+      );
+    await redis.openWallets(emptyWalletSources({ balances, dailySpends }));
     const { state } = redis;
     let begun = 0;
     const runOne = async (n: number) => {
       const workspaceId = names[n % workspaces] ?? "";
-      const keyId = `key_${workspaceId}_${n % KEYS_PER_WORKSPACE}`;
+      const keyId = keyOf(workspaceId, n);
       const requestId = `req_019aa0b0-0000-7000-8000-${String(n).padStart(12, "0")}`;
       const window = await state.consumeRateWindow({ id: keyId, workspaceId }, 1_000_000);
       if (!window.isAllowed) throw new Error("refused by the window");

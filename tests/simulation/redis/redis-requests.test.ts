@@ -53,6 +53,7 @@ const MUTANTS = [
   ["rounded amounts", "if total > EXACT_MAX then", "if false then"],
   ["single steps with rounded amounts", "free > EXACT_MAX", "false"],
   ["a day that is lost at midnight", "if byte(days, at) == day then", "if false then"],
+  ["other days that a single step loses", " .. sub(stored, 34)", ""],
   ["a call beyond the window's limit", "if length >= limit then", "if length > limit then"],
   ["a single call beyond the window's limit", "if length > limit then", "if length > limit + 1 then"],
   ["calls of one tick counted once", "local added = window.length - window.stored", "local added = 1"],

@@ -103,13 +103,14 @@ end
 /** Money steps that run alone. */
 export const SINGLE_STEPS = `
 -- One money step: what the general path does, without its tables, for a request that was not seen before or is held, and
--- spenders whose last change was on the same day. Otherwise false, and nothing was changed.
+-- spenders whose last change was on the same day: other days follow in the record as they are. Otherwise false, and nothing
+-- was changed.
 local function charged_record(stored, day, nanos, charge)
-  if not stored or byte(stored) ~= day or #stored ~= 33 then return nil end
+  if not stored or byte(stored) ~= day then return nil end
   local _, month_spent, month_held, day_spent, day_held = unpack_values('<Bdddd', stored)
   month_spent, day_spent = month_spent + charge, day_spent + charge
   if month_spent > SMALL_MAX or day_spent > SMALL_MAX or month_held < nanos or day_held < nanos then return nil end
-  return pack_values('<Bdddd', day, month_spent, month_held - nanos, day_spent, day_held - nanos)
+  return pack_values('<Bdddd', day, month_spent, month_held - nanos, day_spent, day_held - nanos) .. sub(stored, 34)
 end
 local function settle_one(tag, workspace, id, charge_text)
   local money = tag .. ':money'
@@ -139,7 +140,7 @@ local function settle_one(tag, workspace, id, charge_text)
   return true
 end
 local function held_record(stored, day, nanos, limits, letter)
-  if not stored or byte(stored) ~= day or #stored ~= 33 then return nil end
+  if not stored or byte(stored) ~= day then return nil end
   local _, month_spent, month_held, day_spent, day_held = unpack_values('<Bdddd', stored)
   month_held, day_held = month_held + nanos, day_held + nanos
   if month_held > SMALL_MAX then return nil end
@@ -150,7 +151,7 @@ local function held_record(stored, day, nanos, limits, letter)
       end
     end
   end
-  return pack_values('<Bdddd', day, month_spent, month_held, day_spent, day_held)
+  return pack_values('<Bdddd', day, month_spent, month_held, day_spent, day_held) .. sub(stored, 34)
 end
 local function hold_one(tag, workspace, id, nanos_text, tail, limits)
   local money = tag .. ':money'
