@@ -46,6 +46,8 @@ const MANY_STREAMS = [2_000, 5_000];
 const LADDER = [1, 2, 4, 8, 16, 32, 64, 128];
 /** Memory used during start-up is returned after a few seconds. */
 const IDLE_WAIT_MS = 5_000;
+/** A slow peer completes few calls in the seconds of a quick run. */
+const PEER_SECONDS_LEAST = 8;
 /** One start of a candidate that takes longer is enough. */
 const SLOW_START_MS = 5_000;
 /** Time limit of the whole run; every step has its own as well. */
@@ -228,7 +230,15 @@ async function load(
   target: Target,
   size: { readonly connections: number; readonly seconds: number },
 ) {
-  const plan = { target, shape, ...size, folder: bench.folder, redisCpu: prepared.redisCpu };
+  const seconds = isPeer(result.name) ? Math.max(PEER_SECONDS_LEAST, size.seconds) : size.seconds;
+  const plan = {
+    target,
+    shape,
+    connections: size.connections,
+    seconds,
+    folder: bench.folder,
+    redisCpu: prepared.redisCpu,
+  };
   const run = await measureLoad(plan, child, source, units);
   if (child !== undefined && !isRunning(child)) throw new Error(`${result.name} ended during the run`);
   const cpu = run.cpuMicros === undefined ? "" : `, ${run.cpuMicros.toFixed(1)} µs CPU each`;
