@@ -51,7 +51,8 @@ export async function openSql(config: Config, deps: SqlDeps): Promise<Store> {
     dataDirLock: directory,
     isShared: !fleet.isSingleInstance,
     onTakenOver: exitAsFailed,
-    inheritedLock,
+    // With Redis instances share the database, which has no lock then: a slow primary must not stop its workers.
+    inheritedLock: config.REDIS_URL === null ? inheritedLock : undefined,
     onLockChange,
     clock: systemClock,
     log,
