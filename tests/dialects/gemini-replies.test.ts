@@ -1,8 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
 import { geminiUpstream } from "../../src/language/dialects/gemini/upstream/dialect.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
+import { GeminiReader } from "../../src/language/dialects/gemini/upstream/stream.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
 import { carried, cutInto, eventsIn, folded } from "../support/events.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
@@ -374,6 +375,26 @@ describe("sources", () => {
       // A source that no passage refers to.
       { start: null, end: null },
     ]);
+  });
+
+  test("SAFE-01 citations do not read the text again each time, and their number is limited", () => {
+    const long = "漢字".repeat(250_000);
+    const passages = Array.from({ length: 3000 }, (_, at) => ({
+      segment: { startIndex: 6 * at, endIndex: 6 * at + 6 },
+      groundingChunkIndices: [0, 1, 0],
+    }));
+    const groundingMetadata = { groundingChunks: grounding.groundingChunks, groundingSupports: passages };
+    const body = whole([{ text: long }], { candidate: { groundingMetadata } });
+    const reader = new GeminiReader();
+    const encode = vi.spyOn(Buffer, "from");
+    const events = reader.readValue(body) ?? [];
+    const read = encode.mock.calls.reduce((sum, [piece]) => sum + String(piece).length, 0);
+    encode.mockRestore();
+    expect(read).toBeLessThan(passages.length * 2 * 1024);
+    const citations = cited(events);
+    expect(citations.length).toBeLessThanOrEqual(4096);
+    expect(citations.at(-1)).toMatchObject({ start: 2 * 1365, end: 2 * 1365 + 2 });
+    expect(events).toContainEqual({ is: "omitted", path: "candidates[].groundingMetadata.groundingChunks[]" });
   });
 
   test("recited passages are reported too", () => {

@@ -1,19 +1,15 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { frameValue } from "../../../../kit/json-document.ts";
 import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { Utf8Offsets } from "../../../../kit/utf8-offsets.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
-import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import { OmissionLog } from "../../reply-members.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import {
-  WireAnswer,
-  type WireCandidate,
-  type WireFunctionCall,
-  type WireGroundingChunk,
-  type WirePart,
-} from "../wire.ts";
+import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
+import { CITATIONS_MAX, citationsOf, hasUnsourcedSupport } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
 import { decodeFinishReason, malformedReply } from "./finish-reasons.ts";
 import { REPLY } from "./members.ts";
@@ -34,7 +30,7 @@ export class GeminiReader implements ReplyEventReader {
   #usage: TokenCounts | undefined;
   #calls = 0;
   #open: OpenToolCall | undefined;
-  #text = "";
+  readonly #offsets = new Utf8Offsets();
   #hasContent = false;
   #statedReason: string | undefined;
   readonly #explanations = new Set<string>();
@@ -108,11 +104,22 @@ export class GeminiReader implements ReplyEventReader {
       this.#readPart(part, events);
     }
     if (hasUnsourcedSupport(candidate)) this.#omissions.add("candidates[].groundingMetadata.groundingSupports[]");
-    for (const citation of citationsOf(candidate, { text: this.#text, partStarts })) {
+    this.#readCitations(candidate, partStarts, events);
+  }
+
+  #readCitations(candidate: WireCandidate, partStarts: readonly number[], events: ReplyEvent[]): void {
+    const path = "candidates[].groundingMetadata.groundingChunks[]";
+    let seen = 0;
+    for (const citation of citationsOf(candidate, { offsets: this.#offsets, partStarts })) {
+      if (this.#cited.size >= CITATIONS_MAX || seen >= CITATIONS_MAX) {
+        this.#omissions.add(path);
+        return;
+      }
+      seen += 1;
       const key = JSON.stringify(citation);
       if (this.#cited.has(key)) continue;
       this.#cited.add(key);
-      events.push({ is: "citation", citation, path: "candidates[].groundingMetadata.groundingChunks[]" });
+      events.push({ is: "citation", citation, path });
     }
   }
 
@@ -127,7 +134,7 @@ export class GeminiReader implements ReplyEventReader {
     if (part.text) {
       if (part.thought === true) events.push({ is: "reasoning", text: part.text });
       else {
-        this.#text += part.text;
+        this.#offsets.append(part.text);
         this.#hasContent = true;
         events.push({ is: "text", text: part.text });
       }
@@ -203,65 +210,4 @@ export class GeminiReader implements ReplyEventReader {
 /** Stable id for a call without one. Without a reply id, the number of turns keeps the ids of two replies apart. */
 function generatedCallId(upstreamId: string | null, turns: number, index: number): string {
   return `call_${(upstreamId ?? `turn${turns}`).replace(/[^a-zA-Z0-9_-]/g, "_")}_${index}`;
-}
-
-/** Output text so far, for byte offsets into it. */
-type WrittenText = {
-  readonly text: string;
-  /** Byte offset of each part; empty if unknown. */
-  readonly partStarts: readonly number[];
-};
-
-type ByteSpan = { readonly startByte: number; readonly endByte: number };
-
-type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
-
-/** Citations with offsets converted from bytes to UTF-16 units. */
-function citationsOf(candidate: WireCandidate, written: WrittenText): Citation[] {
-  const sources = [...groundedSources(candidate, written), ...recitedSources(candidate)];
-  if (sources.length === 0) return [];
-  const bytes = Buffer.from(written.text);
-  const unitsBefore = (byte: number) => bytes.toString("utf8", 0, Math.min(byte, bytes.length)).length;
-  return sources.map(({ url, title, span }) => ({
-    url,
-    title,
-    start: span === null ? null : unitsBefore(span.startByte),
-    end: span === null ? null : unitsBefore(span.endByte),
-  }));
-}
-
-function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): CitedSource[] {
-  const chunks = groundingMetadata?.groundingChunks ?? [];
-  const supports = groundingMetadata?.groundingSupports ?? [];
-  const supported = supports.flatMap(({ segment, groundingChunkIndices }) => {
-    const from = partStarts[segment?.partIndex ?? 0] ?? 0;
-    const span =
-      segment == null ? null : { startByte: from + (segment.startIndex ?? 0), endByte: from + (segment.endIndex ?? 0) };
-    return (groundingChunkIndices ?? []).flatMap((index) => sourceIn(chunks[index], span));
-  });
-  const used = new Set(supports.flatMap(({ groundingChunkIndices }) => groundingChunkIndices ?? []));
-  return [...supported, ...chunks.flatMap((chunk, index) => (used.has(index) ? [] : sourceIn(chunk, null)))];
-}
-
-/** Marks a passage of the text without a source to cite. */
-function hasUnsourcedSupport({ groundingMetadata }: WireCandidate): boolean {
-  const chunks = groundingMetadata?.groundingChunks ?? [];
-  const supports = groundingMetadata?.groundingSupports ?? [];
-  return supports.some(({ groundingChunkIndices }) =>
-    (groundingChunkIndices ?? []).every((index) => sourceIn(chunks[index], null).length === 0),
-  );
-}
-
-function sourceIn(chunk: WireGroundingChunk | undefined, span: ByteSpan | null): CitedSource[] {
-  const source = chunk?.web ?? chunk?.retrievedContext ?? chunk?.maps;
-  return source == null ? [] : [{ url: source.uri ?? null, title: source.title ?? null, span }];
-}
-
-function recitedSources({ citationMetadata }: WireCandidate): CitedSource[] {
-  const rows = citationMetadata?.citationSources ?? citationMetadata?.citations ?? [];
-  return rows.map(({ uri, title, startIndex, endIndex }) => ({
-    url: uri ?? null,
-    title: title ?? null,
-    span: endIndex == null ? null : { startByte: startIndex ?? 0, endByte: endIndex },
-  }));
 }
