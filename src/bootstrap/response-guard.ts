@@ -17,6 +17,7 @@ export function responseGuard(config: Config, onTurn?: (work: TurnWork) => void)
       depthMax: JSON_DEPTH_MAX,
       membersMax: config.GATEWAY_ANSWER_MAX_MEMBERS,
       stringCharsMax: config.GATEWAY_ANSWER_MAX_STRING,
+      settings: { members: "GATEWAY_ANSWER_MAX_MEMBERS", string: "GATEWAY_ANSWER_MAX_STRING" },
     },
     turn: { chars: config.GATEWAY_ANSWER_SLICE_BYTES, values: config.GATEWAY_ANSWER_SLICE_MEMBERS },
     memory: { totalBytes, workspaceBytes },

@@ -15,6 +15,8 @@ export type JsonLimits = {
   readonly depthMax: number;
   readonly membersMax: number;
   readonly stringCharsMax: number;
+  /** Settings of these limits, for messages; absent: the limits are fixed. */
+  readonly settings?: { readonly members: string; readonly string: string };
 };
 
 /** Values that are exempt from the member limit and kept as text: members of one name, or lists of numbers. */
@@ -119,8 +121,7 @@ export class JsonStructureScanner {
       }
       at += 1;
     }
-    if (this.#isInString && this.#stringChars > this.#limits.stringCharsMax)
-      this.#problem ??= `a string longer than ${this.#limits.stringCharsMax} characters`;
+    if (this.#isInString) this.#checkString();
     this.#base += length;
     return this.#problem;
   }
@@ -192,8 +193,7 @@ export class JsonStructureScanner {
   #endString(piece: string, start: number, end: number): void {
     this.#isInString = false;
     this.#gapStart = this.#base + end + 1;
-    if (this.#stringChars > this.#limits.stringCharsMax)
-      this.#problem ??= `a string longer than ${this.#limits.stringCharsMax} characters`;
+    this.#checkString();
     if (this.#isKey) this.#checkKey(piece, start, end);
     else if (this.#stringChars >= BIG_CHARS) this.big.set(this.#stringStart, this.#gapStart);
   }
@@ -292,10 +292,19 @@ export class JsonStructureScanner {
   }
 
   #checkMembers(): void {
-    const { membersMax } = this.#limits;
-    if (this.members > membersMax) this.#problem ??= `more than ${membersMax} members and items`;
+    const { membersMax, settings } = this.#limits;
+    if (this.members > membersMax)
+      this.#problem ??= `more than ${membersMax} members and items${named(settings?.members)}`;
+  }
+
+  #checkString(): void {
+    const { stringCharsMax, settings } = this.#limits;
+    if (this.#stringChars > stringCharsMax)
+      this.#problem ??= `a string longer than ${stringCharsMax} characters${named(settings?.string)}`;
   }
 }
+
+const named = (setting: string | undefined) => (setting === undefined ? "" : ` (${setting})`);
 
 const isStructural = (code: number) =>
   code === COMMA ||

@@ -33,10 +33,10 @@ const LONG_STRING = `"x":"${"x".repeat(33 * MEBIBYTE)}"`;
 
 describe("a response is rejected for its shape, not charged, and not retried at the same endpoint", () => {
   test.each([
-    ["many small members", MANY, "more than 400000 members and items"],
+    ["many small members", MANY, "more than 400000 members and items (GATEWAY_ANSWER_MAX_MEMBERS)"],
     ["deep nesting in a short response", DEEP, "nested deeper than 128 levels"],
     ["deep nesting in a long response", DEEP_AND_LONG, "nested deeper than 128 levels"],
-    ["a giant string", LONG_STRING, "a string longer than 33554432 characters"],
+    ["a giant string", LONG_STRING, "a string longer than 33554432 characters (GATEWAY_ANSWER_MAX_STRING)"],
     ["a giant key", `"${"k".repeat(70_000)}":1`, "a key longer than 65536 characters"],
     ["a prototype key in a long response", `"x":{"__proto__":"${"p".repeat(70_000)}"}`, "the key __proto__"],
   ])("SAFE-01 %s", async (_name, member, reason) => {
@@ -53,6 +53,42 @@ describe("a response is rejected for its shape, not charged, and not retried at 
     const endpoints = row.attempts.map((attempt: Json) => attempt.endpoint);
     expect(new Set(endpoints).size).toBe(endpoints.length);
   });
+
+  test.each([
+    [
+      "text",
+      [{ type: "text", text: "t".repeat(2 * MEBIBYTE + 1) }],
+      "a text of the reply has more than 2097152 characters",
+    ],
+    [
+      "tool call",
+      [{ type: "tool_use", id: "t", name: "f", input: { s: "t".repeat(MEBIBYTE) } }],
+      "a tool call has more than 1048576 characters",
+    ],
+  ])(
+    "SAFE-01 a translated reply with too long a %s names the limit and is not charged",
+    async (_name, content, reason) => {
+      const usage = { input_tokens: 3, output_tokens: 1 };
+      const reply = {
+        id: "m",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content,
+        stop_reason: "end_turn",
+        usage,
+      };
+      scene.at("anthropic").always(body(JSON.stringify(reply)));
+      const called = await scene.gateway.call(
+        tenant.key,
+        "/v1/chat/completions",
+        json("anthropic/claude-fable-5-1", { messages: user }),
+      );
+      expect([called.status, called.body.error.code]).toEqual([502, "upstream_error"]);
+      expect(called.body.error.message).toContain(reason);
+      expect(await scene.row(called.body.error.request_id)).toMatchObject({ status: 502, cost: "0.00" });
+    },
+  );
 
   const GPT = "openai/gpt-4o";
   const nested = `${"[".repeat(200)}${"]".repeat(200)}`;

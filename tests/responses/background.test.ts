@@ -258,17 +258,15 @@ test("RESP-04 BILL-09 cancelled after the model's last token: it is completed, a
 });
 
 test("BILL-02 RESP-04 a reply above the size limit is ended by the gateway: failed and not charged", async () => {
-  const scene = await openScene([WAYS.translated]);
+  const scene = await openScene([WAYS.native]);
   try {
     const tenant = await scene.gateway.tenant();
     const caller = callerWith(scene.gateway, tenant.key);
-    const word = "x".repeat(1024 * 1024);
-    scene.at(WAYS.translated).next({
-      frames: framesOf(
-        "translated",
-        Array.from({ length: 66 }, () => word),
-      ),
-    });
+    const frames = framesOf("native", ["Hello"]);
+    const at = frames.findIndex((frame) => frame.includes("response.output_text.delta"));
+    const long = frames[at]?.replace("Hello", "x".repeat(1024 * 1024)) ?? "";
+    frames.splice(at, 1, ...Array.from({ length: 66 }, () => long));
+    scene.at(WAYS.native).next({ frames });
     const { id } = (await caller.post({ background: true })).body;
     const read = async () => (await caller.get(id)).body;
     await expect.poll(async () => (await read()).status, { timeout: 50_000, interval: 200 }).toBe("failed");

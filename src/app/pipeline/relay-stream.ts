@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import { classifyFailure, classifyMalformed, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
-import { classifyRejection } from "../../io/upstream/rejected-response.ts";
+import { classifyRejection, classifyShape } from "../../io/upstream/rejected-response.ts";
 import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
@@ -120,7 +120,7 @@ class StreamRelay {
       else if (ended) this.#finishStream(provider, finish, fail);
       return hasRoom || isEnded ? "more" : "pause";
     };
-    const failReading = (error: unknown) => fail(classifyMalformed(describeReadError(error), provider));
+    const failReading = (error: unknown) => fail(classifyUnread(error, provider));
     const openLong = () =>
       new LongFrames({
         guard: responses,
@@ -236,10 +236,11 @@ function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCa
   return "pause";
 }
 
-const describeReadError = (error: unknown) =>
-  error instanceof ImplausibleFrameError || error instanceof OversizedTextError
-    ? error.message
-    : "an event exceeds the size limit";
+function classifyUnread(error: unknown, provider: string): FailureVerdict {
+  if (error instanceof OversizedTextError) return classifyShape(error.message, provider);
+  const why = error instanceof ImplausibleFrameError ? error.message : "an event exceeds the size limit";
+  return classifyMalformed(why, provider);
+}
 
 /** The provider failed, or the gateway itself ended the response. */
 function brokenOutcome({ sink, isExpired }: Relay, stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {

@@ -47,6 +47,6 @@ const noMemoryFault = (response: string, why: string) =>
 const rejectedReport = (provider: string, why: string) =>
   failureReport((reason) =>
     fault("upstream_error", {
-      message: `The response of the provider ${provider} was rejected: ${why}; and ${reason}. Ask for a shorter response, or have the limit raised.`,
+      message: `The response of the provider ${provider} was rejected: ${why}; and ${reason}. Ask for a shorter response. A limit can be raised if it states its setting.`,
     }),
   );
