@@ -6,7 +6,7 @@ import type { JsonStructureScanner } from "./json-structure.ts";
 type Structure = Pick<JsonStructureScanner, "big" | "bulk">;
 
 /** Members of a big container that are built at once, by their characters. */
-const GROUP_CHARS = 8_192;
+const GROUP_CHARS = 4_096;
 /** The top-level object of a reply has far fewer. */
 const TOP_MEMBERS_MAX = 4_096;
 /** A value costs so many times more to parse when its number keeps its digits. */

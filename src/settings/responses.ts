@@ -18,8 +18,8 @@ export const RESPONSE_SETTINGS = {
     "Bytes of long responses that are read in one turn of the event loop.",
   ),
   GATEWAY_ANSWER_SLICE_MEMBERS: setting(
-    integer(16_384, 1_000_000),
-    32_000,
+    integer(4_096, 1_000_000),
+    8_000,
     "Members and items of long responses that are read in one turn of the event loop.",
   ),
   GATEWAY_ANSWERS_MEMORY_BYTES: setting(

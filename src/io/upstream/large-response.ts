@@ -19,7 +19,7 @@ export type DocumentForm = DocumentShape & {
 };
 
 /** Bytes that are decoded and scanned at once. */
-const PIECE_BYTES = 16 * 1024;
+const PIECE_BYTES = 4 * 1024;
 /** Bytes that may wait for their turn before the upstream is paused. */
 const WAITING_BYTES_MAX = 512 * 1024;
 /** Estimate of the memory of one member that is built. */
