@@ -48,7 +48,7 @@ test("CLASS-02 the name of an uploaded file is inspected, because providers rece
     data_classes: { personal: { action: "block" } },
   });
   const refused = await send([["model", MODEL]], { name: "call with jane.doe@mail.example.eu", bytes: sound(1) });
-  expect(codeOf(refused)).toEqual([403, "data_class_not_permitted", "file"]);
+  expect(codeOf(refused)).toEqual([403, "data_class_not_permitted", "file.filename"]);
   expect(requestCount()).toBe(before);
 });
 

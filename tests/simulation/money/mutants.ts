@@ -184,8 +184,8 @@ const BOOKS: readonly Mutant[] = [
     "leftovers-dropped-unread",
     "BILL-07",
     REPLAY,
-    "await ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));",
-    "[];",
+    "ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));",
+    "Promise.resolve([]);",
   ),
   one(
     "unsafe-writes-stay",
