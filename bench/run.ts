@@ -145,7 +145,8 @@ async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
     await sleep(IDLE_WAIT_MS);
     result.idleBytes = useOf(child, units).rssBytes;
     const plan = { streams: sizes.openStreams, seconds: sizes.openSeconds, folder: bench.folder };
-    result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
+    // A slow peer works on their backlog for minutes, so that its turn is the last.
+    if (!isPeer(name)) result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
     if (name === "gateway") {
       for (const streams of MANY_STREAMS) {
         const many = { ...plan, streams, seconds: sizes.manySeconds };
@@ -248,12 +249,19 @@ async function load(
   return run;
 }
 
-async function finish({ source, options, units }: Runner, { prepared, child, result }: Contestant): Promise<void> {
+async function finish(
+  { bench, source, options, units }: Runner,
+  { prepared, child, result }: Contestant,
+): Promise<void> {
   if (child === undefined) return;
   for (let round = 0; round < options.sizes.cancels; round++) {
     result.cancelMs.push(await measureCancel(prepared.target(PACED), source));
   }
   result.afterBytes = useOf(child, units).rssBytes;
+  if (isPeer(result.name)) {
+    const plan = { streams: options.sizes.openStreams, seconds: options.sizes.openSeconds, folder: bench.folder };
+    result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
+  }
   const problem = await prepared.check?.();
   if (problem !== undefined) result.invalid = problem;
 }
