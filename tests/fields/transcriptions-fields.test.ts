@@ -64,7 +64,7 @@ function formOf(body: JsonObject): [string, string][] {
   return Object.entries(body).flatMap(([name, value]): [string, string][] => {
     if (name === "file") return [];
     if (Array.isArray(value)) return value.map((one) => [`${name}[]`, String(one)]);
-    if (name === "provider") return [[name, JSON.stringify(value)]];
+    if (name === "provider" || name === "data_classes") return [[name, JSON.stringify(value)]];
     if (isJsonObject(value)) return Object.entries(value).map(([inner, one]) => [`${name}[${inner}]`, String(one)]);
     return [[name, String(value)]];
   });

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Tenant } from "../support/gateway.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 
 let scene: Scene;
@@ -132,6 +132,42 @@ describe("rules of data classes", () => {
     expect((await ask(`Use ${TOKEN}`)).headers.get("x-svc-provider")).toBe("ovhcloud");
     await setPolicy(null);
     expect((await ask(`Write to ${EMAIL}`)).headers.get("x-svc-provider")).toBe("deepinfra");
+  });
+
+  test("CLASS-02 explain and refusals name the class, the layer that added its rule, and why an endpoint is out", async () => {
+    const body = { model: MODEL, messages: [{ role: "user", content: `Write to ${EMAIL}` }] };
+    const reasonOf = async (request: object) => {
+      const explained = await scene.gateway.manage("POST", at("/routing/explain"), {
+        request: { ...body, ...request },
+        key: tenant.keyId,
+      });
+      const low = explained.candidates.find(({ provider }: Json) => provider === "deepinfra");
+      return { reason: low?.reason, refusal: explained.refusal };
+    };
+    await setPolicy({ personal: { below: "L3", action: "pseudonymise" } });
+    expect((await reasonOf({})).reason).toBe("rank 1");
+    expect((await reasonOf({ top_logprobs: 2, logprobs: true })).reason).toContain(
+      "below the floor L3 of the rule data_classes.personal of the workspace, below which the reply would have stand-ins that cannot be restored",
+    );
+    await setKey({ personal: { floor: "L4" } });
+    expect((await reasonOf({})).reason).toContain(
+      "below the floor L4 that the rule data_classes.personal of the key sets",
+    );
+    const refused = await ask(`Write to ${EMAIL}`);
+    expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+    expect(refused.body.error.message).toContain("data_classes.personal of the key");
+    const block = { data_classes: { personal: { action: "block" } } };
+    expect((await reasonOf(block)).refusal.message).toContain("the rule data_classes.personal of the request blocks");
+    // What the caller can change comes first: a preference that leaves none of the endpoints above the floor.
+    await setKey({});
+    const preferred = { logprobs: true, provider: { only: ["deepinfra"] } };
+    const only = await ask(`Write to ${EMAIL}`, preferred);
+    expect([only.status, only.body.error.code, only.body.error.param]).toEqual([
+      403,
+      "no_eligible_endpoint",
+      "provider.only",
+    ]);
+    expect(only.body.error.message).toContain("data_classes.personal of the workspace");
   });
 
   test("CLASS-02 token counts and failover keep to the rules as well", async () => {

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
+import { messageJson } from "../support/messages.ts";
 import { chunksOf, contentOf, MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
 /** L0 in the US; L3 in FR. */
-const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "mistral"];
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "mistral", "anthropic"];
 const EMAIL = "jane.doe@mail.example.eu";
 const RULES = { personal: { below: "L3", action: "pseudonymise" } };
 const QUESTION = `Please write to ${EMAIL} today.`;
@@ -155,9 +156,42 @@ describe("pseudonyms", () => {
     expect(lastText("deepinfra")).toContain("@example.");
   });
 
+  test("CLASS-03 stand-ins in signed reasoning stay in later turns, byte for byte, and originals come back elsewhere", async () => {
+    const text = `${QUESTION} IBAN DE89 3704 0044 0532 0130 00, call +49 30 901820, geboren am 30.07.1985, IP 84.112.9.200.`;
+    scene.at("anthropic").always(({ json }: { readonly json: unknown }) => {
+      const { messages } = json as Json;
+      const [{ content }] = messages;
+      const asked: string = typeof content === "string" ? content : content[0].text;
+      const thinking = { type: "thinking", thinking: `They say: ${asked}`, signature: "c2lnbmVk" };
+      return { json: messageJson([thinking, { type: "text", text: asked }]) };
+    });
+    const first = { role: "user", content: text };
+    const body = {
+      model: "anthropic/claude-sonnet-4-6",
+      max_tokens: 3_000,
+      thinking: { type: "enabled", budget_tokens: 1_024 },
+      ...only("anthropic"),
+    };
+    const ask = (messages: object[]) => scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, messages } });
+    const one = await ask([first]);
+    const [thinking, shown] = one.body.content;
+    expect([thinking.type, shown.text]).toEqual(["thinking", text]);
+    expect(thinking.thinking).not.toContain(EMAIL);
+    const two = await ask([first, { role: "assistant", content: one.body.content }, { role: "user", content: "Why?" }]);
+    expect([two.status, two.body.content?.[1].text]).toEqual([200, text]);
+    const [begin, turn] = received("anthropic").at(-1)?.messages ?? [];
+    expect(turn.content[0]).toEqual(thinking);
+    expect(`They say: ${turn.content[1].text}`).toBe(thinking.thinking);
+    const sent = JSON.stringify([begin, turn]);
+    for (const original of [EMAIL, "DE89 3704", "901820", "30.07.1985", "84.112.9.200"])
+      expect(sent).not.toContain(original);
+  });
+
   test("CLASS-03 where a reply cannot be restored, low endpoints are excluded with the reason", async () => {
     const before = received("deepinfra").length;
     expect((await ask({ logprobs: true })).status).toBe(403);
+    const probable = { model: MODEL, input: QUESTION, top_logprobs: 2, store: false, ...only("deepinfra") };
+    expect((await scene.gateway.call(tenant.key, "/v1/responses", { body: probable })).status).toBe(403);
     const vectors = { model: "mistral/mistral-embed", input: `Jane Doe, ${EMAIL}` };
     const refused = await scene.gateway.call(tenant.key, "/v1/embeddings", { body: vectors });
     expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Reading, readingsOf } from "../../src/domain/data-classes/reading.ts";
 import { atOnce } from "../../src/kit/in-turns.ts";
@@ -36,19 +37,16 @@ const setPolicy = (rules: object | null) => scene.gateway.manage("PATCH", at("/p
 const counts = () => ALL.map((provider) => scene.at(provider).requests.length);
 /** Every byte that providers received since then, and the same with escapes decoded. */
 function receivedSince(before: readonly number[]): string[] {
-  return ALL.flatMap((provider, index) =>
-    scene
-      .at(provider)
-      .requests.slice(before[index])
-      .map(({ raw }) => {
-        const text = raw.toString();
-        return [
-          text,
-          ...atOnce(readingsOf(new Reading(text))).map((reading) => reading.text),
-          ...embeddedIn(text),
-        ].join("\n");
-      }),
-  );
+  return ALL.flatMap((provider, index) => decodedTexts(scene.at(provider).requests.slice(before[index])));
+}
+
+function decodedTexts(requests: readonly { readonly raw: Buffer }[]): string[] {
+  return requests.map(({ raw }) => {
+    const text = raw.toString();
+    return [text, ...atOnce(readingsOf(new Reading(text))).map((reading) => reading.text), ...embeddedIn(text)].join(
+      "\n",
+    );
+  });
 }
 
 /** Texts that the body holds in base64. */
@@ -105,6 +103,63 @@ const MODELS = [
   "google/gemini-2.5-flash",
   "mistral/mistral-small-2603",
 ];
+
+/** Values as a caller might write them; each beside a word that names it. */
+function formed(values: readonly string[], form: string): string {
+  const text = values.map((value) => (value === BIRTH ? `geboren am ${value}` : `to ${value}`)).join(", ");
+  switch (form) {
+    case "json":
+      return JSON.stringify({ text: `a\n${text}` });
+    case "nested":
+      return JSON.stringify({ text: JSON.stringify([`a\t${text}`]) });
+    case "escaped":
+      return `{"text": "${text.replaceAll("@", "\\u0040").replaceAll("3", "\\u0033")}"}`;
+    case "base64":
+      return Buffer.from(`A text file. ${text}`).toString("base64");
+    default:
+      return text;
+  }
+}
+
+/** A request with the text at one place. */
+function bodyWith(path: string, place: string, text: string): object {
+  const at = (name: string, other: string) => (place === name ? text : other);
+  const args = place === "arguments" ? JSON.stringify({ text }) : "{}";
+  const schema = { type: "object", properties: { [place === "name" ? text.slice(0, 60) : "to"]: { type: "string" } } };
+  const description = at("tool", "Sends it");
+  if (path === "/v1/messages")
+    return {
+      system: at("system", "Be brief."),
+      messages: [
+        { role: "user", content: at("user", "Hi") },
+        { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "mail", input: JSON.parse(args) }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: at("result", "ok") }] },
+      ],
+      tools: [{ name: "mail", description, input_schema: schema }],
+      max_tokens: 50,
+    };
+  if (path === "/v1/responses")
+    return {
+      instructions: at("system", "Be brief."),
+      input: [
+        { role: "user", content: at("user", "Hi") },
+        { type: "function_call", call_id: "c1", name: "mail", arguments: args },
+        { type: "function_call_output", call_id: "c1", output: at("result", "ok") },
+      ],
+      tools: [{ type: "function", name: "mail", description, parameters: schema }],
+      store: false,
+    };
+  const call = { id: "c1", type: "function", function: { name: "mail", arguments: args } };
+  return {
+    messages: [
+      { role: "system", content: at("system", "Be brief.") },
+      { role: "user", content: at("user", "Hi") },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "c1", content: at("result", "ok") },
+    ],
+    tools: [{ type: "function", function: { name: "mail", description, parameters: schema } }],
+  };
+}
 
 describe("redaction", () => {
   test.each([
@@ -196,6 +251,53 @@ describe("redaction", () => {
     const [received] = receivedSince(before);
     const [, tail] = text.split('"messages"');
     expect(received).toContain(tail?.replace(EMAIL, "[EMAIL]").slice(0, -1));
+  });
+
+  test("CLASS-02 CLASS-04 the first of two members of one name is inspected and redacted", async () => {
+    await setPolicy(RULES);
+    const messages = `[{"role":"user","content":"to ${EMAIL}","content":"Hi"}]`;
+    const text = `{"model":"${MODEL}","messages":${messages},"provider":{"only":["deepinfra"]}}`;
+    scene.at("deepinfra").next({ json: chatJson() });
+    const before = counts();
+    const { headers } = await scene.chat(tenant.key, text);
+    expect(headers.get("x-svc-data-classes")).toContain("personal=");
+    const [received = ""] = receivedSince(before);
+    expect(received).toContain('"content":"to [EMAIL]","content":"Hi"');
+    expect(received).not.toContain(EMAIL);
+    await setPolicy({ personal: { action: "block" } });
+    expect((await scene.chat(tenant.key, text)).body.error.code).toBe("data_class_not_permitted");
+    expect(counts()).toEqual(before.map((count, at) => count + (ALL[at] === "deepinfra" ? 1 : 0)));
+  });
+
+  test("CLASS-04 no original reaches an endpoint below its rule, wherever it stands, with failures and rules at random", async () => {
+    const chance = fc.record({
+      path: fc.constantFrom("/v1/chat/completions", "/v1/messages", "/v1/responses"),
+      model: fc.constantFrom(...MODELS),
+      stream: fc.boolean(),
+      action: fc.constantFrom("redact", "pseudonymise"),
+      below: fc.constantFrom(undefined, "L3"),
+      values: fc.array(fc.constantFrom(...ORIGINALS), { minLength: 1, maxLength: 3 }),
+      form: fc.constantFrom("plain", "json", "nested", "escaped", "base64"),
+      place: fc.constantFrom("user", "system", "arguments", "result", "tool", "name"),
+      failing: fc.boolean(),
+    });
+    for (const one of fc.sample(chance, { numRuns: 40, seed: 35 })) {
+      const { path, model, stream, action, below, failing } = one;
+      const rule = { action, ...(below === undefined ? {} : { below }) };
+      await setPolicy({ personal: rule, secret: rule });
+      for (const provider of ALL)
+        if (failing) scene.at(provider).always({ status: 503, json: { error: { message: "busy" } } });
+        else scene.at(provider).always({ json: chatJson() });
+      const before = counts();
+      const body = { ...bodyWith(path, one.place, formed(one.values, one.form)), model, stream };
+      await scene.gateway.call(tenant.key, path, { body });
+      for (const [index, provider] of ALL.entries()) {
+        // At L3: it may read the text.
+        if (below !== undefined && provider === "ovhcloud") continue;
+        for (const text of decodedTexts(scene.at(provider).requests.slice(before[index])))
+          for (const original of one.values) expect(text, JSON.stringify(one)).not.toContain(original);
+      }
+    }
   });
 
   test("CLASS-04 a rule that is set while a request waits for its endpoint holds for it", async () => {

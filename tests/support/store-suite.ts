@@ -19,6 +19,7 @@ import { nodeTests } from "./node-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
 import { peopleTests } from "./people-suite.ts";
+import { policyTests } from "./policy-suite.ts";
 import { proofTests } from "./proof-suite.ts";
 import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
@@ -76,6 +77,11 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     tenancyTests(
       () => store,
       () => reopen(),
+    );
+    policyTests(
+      () => store,
+      () => reopen(),
+      { workspace, key },
     );
     changeTests(() => store);
     ledgerTests(() => store);
@@ -150,14 +156,6 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
       routers: [],
       tokens: [],
     });
-  });
-
-  test("POL-01 the policy of a key is returned as saved, with only the rules it names", async () => {
-    const { tenancy } = current();
-    await tenancy.saveWorkspace(workspace);
-    const strict: ApiKey = { ...key, policy: { floor: "L3", countries: ["DE"], noTraining: true } };
-    await tenancy.saveKeys([strict]);
-    expect((await (await reopen()).tenancy.loadAll()).keys).toEqual([strict]);
   });
 
   test("ROUTE-01 every version of a router is kept, and the last one is in force", async () => {

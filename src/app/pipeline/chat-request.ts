@@ -6,6 +6,8 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import { DIALECT_SUPPORT, isEffortConflicting } from "../../io/upstream/dialect-support.ts";
 import { adapterFor, maxOutputTokensFor } from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { hasRepeatedMembers } from "../../kit/json-strings.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { usesOneHourCache } from "../../language/canon/call.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
@@ -86,8 +88,11 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     return buildAdapter(this.inbound, reasoning, { endpoint, model, head, excludedTools });
   }
 
+  /** Of two members of one name the parsed body has the last one only, and an endpoint may receive both: then as text as well. */
   content(): unknown {
-    return providerVisibleBody(this.inbound);
+    const { text, value } = this.inbound.body;
+    const body = providerVisibleBody(this.inbound);
+    return hasRepeatedMembers(text, value) ? { ...body, "": text } : body;
   }
 
   referencesProviderState(): boolean {
@@ -168,7 +173,7 @@ function hasNativeContent({ native }: Call): boolean {
 }
 
 /** The body as an endpoint of the caller's own dialect receives it. */
-function providerVisibleBody(inbound: InboundRequest): unknown {
+function providerVisibleBody(inbound: InboundRequest): JsonObject {
   const { value } = inbound.body;
   return inbound.dialect === "responses" ? { ...value, input: inbound.items } : value;
 }

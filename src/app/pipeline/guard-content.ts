@@ -55,12 +55,14 @@ export async function guardContent(
   const adapter = guard?.adapter ?? run.adapter;
   if (inspection === undefined || treatments.size === 0)
     return { original, body: original, treatments, adapter, restoring: adapter };
+  // Answers to decisions name the questions and options as the provider received them.
+  const isEchoed = trace.surface === "decisions";
   let standIns: StandIns | undefined;
-  if ([...treatments.values()].includes("pseudonymise")) {
+  if (isEchoed || [...treatments.values()].includes("pseudonymise")) {
     const key = await gateway.standInKey(trace.principal.workspace.id);
     standIns = await inspection.standIns(key, conversationOf(inspected.content?.(), inspected.sessionId));
   }
-  const treated = await inspection.replaceIn(original, treatments, standIns);
+  const treated = await inspection.replaceIn(original, treatments, standIns, isEchoed);
   const restoring =
     standIns === undefined ? adapter : withRestoration(adapter, new Restorer(standIns.originals), trace.surface);
   return { original, body: treated, treatments, adapter, restoring };

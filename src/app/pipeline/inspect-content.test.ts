@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
+import type { Surface } from "../../domain/record/record.ts";
+import { tightenDataClasses } from "../../domain/tenancy/data-class-rules.ts";
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
-import { ContentInspection } from "./inspect-content.ts";
+import type { Parameter } from "../../language/canon/parameters.ts";
+import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
+import { ContentInspection, replyTo } from "./inspect-content.ts";
 
 const EMAIL = "jane.doe@mail.example.eu";
 
@@ -35,6 +39,40 @@ test("CLASS-03 a reply that cannot be restored makes pseudonyms a floor, with it
   expect(judged.floorNote).toContain("stand-ins that cannot be restored");
   const everywhere = { personal: { action: "pseudonymise" } } as const;
   expect(() => inspection.apply(OPEN_POLICY, everywhere, "unrestorable")).toThrow("could not be restored");
+});
+
+test("CLASS-03 every request for probabilities of tokens makes a reply one that cannot be restored", () => {
+  const replyFor = (surface: Surface, parameters: readonly Parameter[], otherParameters: readonly string[] = []) =>
+    replyTo(surface, {
+      model: "m",
+      requirements: { needs: [], parameters, otherParameters, inputTokens: 0, maxOutputTokens: undefined },
+    });
+  for (const name of LOGPROB_PARAMETERS) expect(replyFor("responses", ["user", name])).toBe("unrestorable");
+  expect(replyFor("transcriptions", [], ["prompt", "include"])).toBe("unrestorable");
+  expect(replyFor("embeddings", [])).toBe("unrestorable");
+  expect(replyFor("transcriptions", [], ["prompt"])).toBe("restorable");
+  expect(replyFor("chat", ["user"])).toBe("restorable");
+});
+
+test("CLASS-02 what refuses a request names the class, its rule and the layer that added it", () => {
+  const inspection = new ContentInspection({ input: `to ${EMAIL}` });
+  const floor = { personal: { floor: "L2" } } as const;
+  const strict = tightenDataClasses(floor, { personal: { action: "block", below: "L3" } });
+  const blocking = tightenDataClasses(strict, { personal: { action: "block" } });
+  const layers = () =>
+    [
+      { from: "workspace", rules: undefined },
+      { from: "key", rules: floor },
+      { from: "router", rules: strict },
+      { from: "request", rules: blocking },
+    ] as const;
+  const upTo = (count: number) => {
+    const all = layers().slice(0, count);
+    return inspection.apply(OPEN_POLICY, all.at(-1)?.rules ?? {}, "restorable", () => all);
+  };
+  expect(upTo(2).floorNote).toBe(" that the rule data_classes.personal of the key sets");
+  expect(upTo(3).floorNote).toBe(" that the rule data_classes.personal of the router sets");
+  expect(() => upTo(4)).toThrow("which the rule data_classes.personal of the request blocks");
 });
 
 const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";

@@ -10,6 +10,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import {
   DATA_CLASSES,
   type DataClassRules,
+  firstDemanding,
   judgeDataClasses,
   type Reply,
   type Treatment,
@@ -18,9 +19,11 @@ import {
   unknownClass,
 } from "../../domain/tenancy/data-class-rules.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
+import type { PolicySource } from "../../domain/tenancy/policy-sources.ts";
 import type { UpstreamBody } from "../../io/upstream/transport.ts";
 import { atOnce, inTurns } from "../../kit/in-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
 import type { RequestOutline } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { standInsFor, visibleTexts } from "./request-stand-ins.ts";
@@ -35,9 +38,13 @@ export type InspectedRequest = {
   inspection?: ContentInspection | undefined;
 };
 
-const FLOOR_NOTES: Readonly<Record<Reply, string>> = {
-  restorable: " that a rule of data classes sets",
-  unrestorable: " of a rule of data classes, below which the reply would have stand-ins that cannot be restored",
+/** The rules of one layer of a request's policy, with those of the layers before it. */
+export type RuleLayer = { readonly from: PolicySource; readonly rules: DataClassRules | undefined };
+type RuleLayers = () => readonly RuleLayer[];
+
+const FLOOR_NOTES: Readonly<Record<Reply, (rule: string) => string>> = {
+  restorable: (rule) => ` that the rule ${rule} sets`,
+  unrestorable: (rule) => ` of the rule ${rule}, below which the reply would have stand-ins that cannot be restored`,
 };
 const STRICTNESS = { none: 0, pseudonymise: 1, redact: 2 } as const;
 
@@ -78,12 +85,16 @@ export class ContentInspection {
   }
 
   /** The policy with what the rules demand for this content. Throws when a class may be processed nowhere. */
-  apply(policy: Policy, rules: DataClassRules, reply: Reply = "restorable"): Policy {
-    const { floor, blocked } = judgeDataClasses(rules, Object.keys(this.counts), reply);
+  apply(policy: Policy, rules: DataClassRules, reply: Reply = "restorable", layers: RuleLayers = () => []): Policy {
+    const ruleOf = (name: string) => {
+      const from = firstDemanding(layers(), name, reply)?.from;
+      return `data_classes.${name}${from === undefined ? "" : ` of the ${from}`}`;
+    };
+    const { floor, floorOf, blocked } = judgeDataClasses(rules, Object.keys(this.counts), reply);
     const place = blocked === undefined ? undefined : this.#places.get(blocked);
-    if (place !== undefined)
+    if (blocked !== undefined && place !== undefined)
       throw fault("data_class_not_permitted", {
-        message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule data_classes.${blocked} blocks${reply === "restorable" ? "" : ", or pseudonymises where the reply could not be restored"}.`,
+        message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule ${ruleOf(blocked)} blocks${reply === "restorable" ? "" : ", or pseudonymises where the reply could not be restored"}.`,
         param: place.path,
       });
     const unknown = unknownClass(rules);
@@ -91,9 +102,9 @@ export class ContentInspection {
       throw fault("data_class_not_permitted", {
         message: `The rule data_classes.${unknown} names a class that this version of the gateway cannot look for, so no request passes. Update every instance, or remove the rule.`,
       });
-    if (floor === null) return policy;
+    if (floor === null || floorOf === undefined) return policy;
     const judged = tightenPolicy(policy, { floor });
-    return judged.floor === policy.floor ? judged : { ...judged, floorNote: FLOOR_NOTES[reply] };
+    return judged.floor === policy.floor ? judged : { ...judged, floorNote: FLOOR_NOTES[reply](ruleOf(floorOf)) };
   }
 
   /** What has to be replaced before an endpoint of this level receives the request; empty: nothing. */
@@ -107,11 +118,12 @@ export class ContentInspection {
     return this.#standIns;
   }
 
-  /** In turns; the body is JSON, or a form that replaces its own fields. */
+  /** In turns; the body is JSON, or a form that replaces its own fields. `isEchoed`: the reply repeats texts of the request. */
   async replaceIn(
     body: UpstreamBody,
     treatments: ReadonlyMap<string, Treatment>,
     standIns: StandIns | undefined,
+    isEchoed: boolean,
   ): Promise<UpstreamBody> {
     this.#known ??= new KnownTexts(this.#found);
     const treat: Treat = {
@@ -122,10 +134,11 @@ export class ContentInspection {
         if (standIns?.originals.has(original) === true) return 0;
         return STRICTNESS[treatments.get(kind.class) ?? "none"];
       },
-      replacement: (kind, original) =>
-        treatments.get(kind.class) === "pseudonymise" && standIns !== undefined
-          ? standIns.for(kind, original)
-          : `[${kind.label}]`,
+      replacement: (kind, original) => {
+        if (standIns !== undefined && treatments.get(kind.class) === "pseudonymise")
+          return standIns.for(kind, original);
+        return standIns !== undefined && isEchoed ? standIns.marker(kind, original) : `[${kind.label}]`;
+      },
     };
     if (typeof body === "string") return inTurns(replaceInJson(body, treat));
     if (body.rewritten !== undefined) return body.rewritten((text) => atOnce(replaceInText(text, treat)));
@@ -170,9 +183,11 @@ export class ContentInspection {
     if (embedded !== undefined) return yield* this.#inspectText(embedded.text, () => `${path()}.*`);
     const perReading = new Map<Reading, Record<string, number>>();
     for (const { kind, start, end, reading } of yield* findInText(new Reading(text), CLASSES)) {
+      yield VALUE_CHARS;
       const name = kind.class;
       const counts = perReading.get(reading) ?? {};
-      perReading.set(reading, { ...counts, [name]: (counts[name] ?? 0) + 1 });
+      counts[name] = (counts[name] ?? 0) + 1;
+      perReading.set(reading, counts);
       this.#found.set(reading.text.slice(start, end), kind);
       if (!this.#places.has(name))
         this.#places.set(name, {
@@ -189,14 +204,26 @@ export class ContentInspection {
 }
 
 /** The policy of a request with what rules of data classes demand for its content, once that is inspected. */
-export function judgeContent(policy: Policy, { inspection }: InspectedRequest, reply: Reply): Policy {
+export function judgeContent(
+  policy: Policy,
+  { inspection }: InspectedRequest,
+  reply: Reply,
+  layers: RuleLayers,
+): Policy {
   const { dataClasses } = policy;
-  return dataClasses === undefined || inspection === undefined ? policy : inspection.apply(policy, dataClasses, reply);
+  return dataClasses === undefined || inspection === undefined
+    ? policy
+    : inspection.apply(policy, dataClasses, reply, layers);
 }
 
 /** Whether originals can be put back in the reply to a request. */
-export function replyTo(surface: Surface, { requirements: { parameters } }: RequestOutline): Reply {
-  const isUnrestorable = surface === "speech" || surface === "embeddings" || parameters?.includes("logprobs") === true;
+export function replyTo(surface: Surface, { requirements: { parameters, otherParameters } }: RequestOutline): Reply {
+  const isUnrestorable =
+    surface === "speech" ||
+    surface === "embeddings" ||
+    LOGPROB_PARAMETERS.some((name) => parameters.includes(name)) ||
+    // The only value of a transcription's `include` is `logprobs`.
+    otherParameters?.includes("include") === true;
   return isUnrestorable ? "unrestorable" : "restorable";
 }
 

@@ -17,6 +17,7 @@ import type { InferenceRequest, PricingTerms, RequestOutline } from "./inference
 import { type InspectedRequest, isInspectionDue, judgeContent, replyTo, traceInspection } from "./inspect-content.ts";
 import type { PlannedRequest, PlanningDeps, PlanningRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
+import { ruleLayers } from "./rule-layers.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 
 /** The plan stage. Also notes in the trace what is known of the request from here on. */
@@ -79,7 +80,11 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
     : resolveTarget(outline.model, workspace.slug, findRouter, snapshot);
   const { inspected = NOT_INSPECTED } = request;
   const judged = (own: Policy) =>
-    own.dataClasses === undefined ? own : judgeContent(own, inspected, replyTo(surface, outline));
+    own.dataClasses === undefined
+      ? own
+      : judgeContent(own, inspected, replyTo(surface, outline), () =>
+          ruleLayers(planning, request, own, (ofKey) => combinedPolicy(ofKey, target, undefined)),
+        );
   const currentPolicy = () => {
     const own = policyInForce(planning, request, target);
     return own && judged(own);

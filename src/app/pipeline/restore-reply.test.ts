@@ -1,10 +1,17 @@
+import { existsSync, readdirSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { callOf } from "../../../tests/support/messages.ts";
 import { Restorer } from "../../domain/data-classes/restore.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReplyStream } from "../../language/canon/reply.ts";
+import type { ReplyEvent } from "../../language/canon/reply-events.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
+import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
+import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
+import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
 import { restoredJson, withRestoration } from "./restore-reply.ts";
 
 const STAND_IN = "kimo7r@example.com";
@@ -132,4 +139,48 @@ test("CLASS-03 a whole reply is restored in every string but signed reasoning, a
   });
   const untouched = '{ "n": 1.0, "big": 12345678901234567890, "a": "\\u0041" }';
   expect(restoredJson(untouched, restorer)).toBe(untouched);
+});
+
+/** Every dialect of callers, but those with a file of their own, `restore-<dialect>.test.ts`: a new one has to be restored too. */
+const CLIENTS: Readonly<Record<string, ClientDialect>> = {
+  chat: chatClient,
+  messages: messagesClient,
+  responses: responsesClient({}),
+};
+
+test("CLASS-03 the streams and replies of every dialect of callers are restored, text and arguments, cut anywhere", () => {
+  const folder = new URL("../../language/dialects/", import.meta.url);
+  const isHere = (name: string) => !existsSync(new URL(`./restore-${name}.test.ts`, import.meta.url));
+  const withClients = readdirSync(folder).filter(
+    (name) => existsSync(new URL(`${name}/client/dialect.ts`, folder)) && isHere(name),
+  );
+  expect(Object.keys(CLIENTS)).toEqual(withClients.toSorted());
+  const head = { id: "r1", createdSeconds: 0, model: "m", inputTokens: 1 };
+  const finish = { is: "finish", reason: "tool_calls" } as const;
+  const events: ReplyEvent[] = [
+    { is: "begin", upstreamId: null },
+    ...[...TEXT].map((text): ReplyEvent => ({ is: "text", text })),
+    { is: "tool_call", index: 0, id: "c1", name: "mail", signature: null },
+    ...[...'{"to":"kimo7r\\u0040example.com"}'].map((text): ReplyEvent => ({ is: "tool_arguments", index: 0, text })),
+    finish,
+  ];
+  for (const [name, client] of Object.entries(CLIENTS)) {
+    const writer = client.openWriter(head, callOf({}));
+    const inner: Partial<ReplyStream> = {
+      read: ({ data }) => ({ is: "content", text: writer.write(JSON.parse(data) as ReplyEvent) }),
+      close: (usage, cost) => writer.close({ finish, usage, cost }),
+    };
+    const adapter = { openReplyStream: () => inner } as unknown as UpstreamAdapter;
+    const stream = withRestoration(adapter, restorer, "chat").openReplyStream();
+    const read = (event: ReplyEvent) => {
+      const piece = stream.read({ event: null, data: JSON.stringify(event) });
+      return "text" in piece ? piece.text : "";
+    };
+    const shown = events.map(read).join("") + stream.close(NO_TOKENS, undefined);
+    const whole = restoredJson(client.render(events, head, callOf({}), NO_TOKENS, undefined), restorer);
+    for (const text of [shown, whole]) {
+      expect(text, name).not.toContain(STAND_IN);
+      expect(text.split(ORIGINAL).length - 1, name).toBeGreaterThanOrEqual(3);
+    }
+  }
 });

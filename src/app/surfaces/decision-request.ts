@@ -32,7 +32,11 @@ export class DecisionInferenceRequest implements InferenceRequest {
   readonly #client: DecisionRenderer;
   #reservedSize: DecisionTokenEstimate | undefined;
 
-  constructor(ask: DecisionCall, client: DecisionRenderer, unservedFault?: Requirements["unservedFault"]) {
+  constructor(
+    ask: DecisionCall,
+    client: DecisionRenderer,
+    { routingHints, unservedFault }: Pick<RequestOutline, "routingHints"> & Pick<Requirements, "unservedFault">,
+  ) {
     this.#ask = ask;
     const size = estimateDecisionTokens(ask, expectedTextTokens);
     this.#client = client;
@@ -40,6 +44,7 @@ export class DecisionInferenceRequest implements InferenceRequest {
     this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
     this.outline = {
       model: ask.model,
+      routingHints,
       requirements: {
         needs: [],
         parameters: [],
@@ -70,10 +75,10 @@ export class DecisionInferenceRequest implements InferenceRequest {
     return { adapter: decisionsAdapter(this.#ask, { endpoint, model, client: this.#client }), reasoning: undefined };
   }
 
-  /** Images are not inspected. */
+  /** Images are not inspected, which a rule can refuse. */
   content(): unknown {
-    const { state, questions } = this.#ask;
-    return { state, questions };
+    const { state, questions, images } = this.#ask;
+    return { state, questions, ...(images.length === 0 ? {} : { images: images.map(() => ({ type: "image" })) }) };
   }
 
   referencesProviderState(): boolean {

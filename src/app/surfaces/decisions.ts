@@ -4,6 +4,7 @@ import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.t
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { losslessMember } from "../../kit/lossless-json.ts";
+import { decodeRoutingHints, type RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { DecisionCall } from "../../language/decisions/call.ts";
 import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts";
 import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
@@ -28,7 +29,11 @@ export function decisionsHandlers(gateway: GatewayDeps): Record<string, Handler>
 /** Names of questions are data. */
 const NATIVE_LIMITS = { ...BODY_LIMITS, protoKeys: { depth: 2, member: "questions" } };
 
-type DecodedDecision = { readonly call: DecisionCall; readonly renderer: DecisionRenderer };
+type DecodedDecision = {
+  readonly call: DecisionCall;
+  readonly renderer: DecisionRenderer;
+  readonly routingHints?: RoutingHints | undefined;
+};
 
 function decodeNative(body: ParsedBody, { currency }: Workspace): DecodedDecision {
   requireSizes(body.value);
@@ -39,7 +44,8 @@ function decodeNative(body: ParsedBody, { currency }: Workspace): DecodedDecisio
   const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
   const request = decodeNamed(isJsonObject(state) ? { ...value, state: {} } : value);
   const call = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
-  return { call, renderer: decisionRenderer(currency) };
+  const routingHints = decodeRoutingHints({ data_classes: request.data_classes });
+  return { call, renderer: decisionRenderer(currency), routingHints };
 }
 
 const PROTO = "__proto__";
@@ -135,13 +141,13 @@ function requireKnownFields(questions: unknown): void {
 
 const unknownFieldFault = (name: string) => unknownField(name.slice(0, 200));
 
-function decodedRequest({ catalogue }: GatewayDeps, { call, renderer }: DecodedDecision): DecodedRequest {
-  const unserved = (modelId: string) =>
+function decodedRequest({ catalogue }: GatewayDeps, { call, renderer, routingHints }: DecodedDecision): DecodedRequest {
+  const unservedFault = (modelId: string) =>
     missingInterfaceFault(catalogue.snapshot, {
       modelId,
       has: ({ decisionsInterface }) => decisionsInterface !== null,
       code: "decisions_not_supported",
       what: "decisions",
     });
-  return { request: new DecisionInferenceRequest(call, renderer, unserved) };
+  return { request: new DecisionInferenceRequest(call, renderer, { routingHints, unservedFault }) };
 }

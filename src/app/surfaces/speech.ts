@@ -4,6 +4,7 @@ import { speechUnit } from "../../domain/billing/speech-price.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { estimateInputTokens, speechAdapter } from "../../io/upstream/speech-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
+import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import {
   countCodePoints,
   expectedSpeechSeconds,
@@ -44,7 +45,8 @@ function decodeSpeech(bytes: Buffer, gateway: GatewayDeps): DecodedRequest {
   };
   const { clock, catalogue } = gateway;
   const speech = { ask, characters: countCodePoints(ask.input), nowMs: clock.nowMs() };
-  return { request: new SpeechInferenceRequest(request.model, speech, catalogue) };
+  const routingHints = decodeRoutingHints({ data_classes: request.data_classes });
+  return { request: new SpeechInferenceRequest({ model: request.model, routingHints }, speech, catalogue) };
 }
 
 /** `stream_format: sse` is valid at OpenAI, so it is rejected as unsupported instead of invalid. */
@@ -69,14 +71,18 @@ class SpeechInferenceRequest implements InferenceRequest {
   readonly #ask: SpeechCall;
   readonly #characters: number;
 
-  constructor(model: string, speech: SpeechRequirements, catalogue: GatewayDeps["catalogue"]) {
+  constructor(
+    target: Pick<RequestOutline, "model" | "routingHints">,
+    speech: SpeechRequirements,
+    catalogue: GatewayDeps["catalogue"],
+  ) {
     const { ask, characters } = speech;
     this.#ask = ask;
     this.#characters = characters;
     this.inputTokens = estimateInputTokens(ask);
     const seconds = expectedSpeechSeconds(characters, ask.speed);
     this.outline = {
-      model,
+      ...target,
       requirements: {
         needs: [],
         parameters: [],

@@ -13,7 +13,7 @@ const LISTS: ReadonlySet<string> = new Set([
 ]);
 const OBJECTS: ReadonlySet<string> = new Set(["chunking_strategy"]);
 /** Objects may also be sent as one field that contains JSON. */
-const JSON_FIELDS: ReadonlySet<string> = new Set(["chunking_strategy", "provider"]);
+const JSON_FIELDS: ReadonlySet<string> = new Set(["chunking_strategy", "provider", "data_classes"]);
 const NUMBERS: ReadonlySet<string> = new Set(["temperature", "prefix_padding_ms", "silence_duration_ms", "threshold"]);
 
 const NAME = /^(?<base>[^[\]]+)(?:\[(?<key>[^[\]]*)\])?$/;

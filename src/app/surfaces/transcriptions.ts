@@ -88,7 +88,7 @@ function transcriptionAsk(request: TranscriptionRequest): TranscriptionCall {
       return value === undefined ? [] : [[name, value]];
     }),
   );
-  const routingHints = decodeRoutingHints({ provider: request.provider });
+  const routingHints = decodeRoutingHints({ provider: request.provider, data_classes: request.data_classes });
   return { model: request.model, format, isStreaming, granularities, parameters, routingHints };
 }
 

@@ -2,17 +2,18 @@ import { z } from "zod";
 
 const LevelWord = z.enum(["L0", "L1", "L2", "L3", "L4"]);
 
+const fields = {
+  floor: LevelWord.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
+  action: z.enum(["report", "pseudonymise", "redact", "block"]).optional().meta({
+    description:
+      "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `pseudonymise` replaces what was found with stand-ins and puts the originals back in the reply; `redact` replaces it with a marker such as `[EMAIL]`; `block` refuses.",
+  }),
+  below: LevelWord.optional().meta({
+    description: "With `pseudonymise`, `redact` and `block`: for endpoints below this level only; absent: for all.",
+  }),
+};
 const DataClassRule = z
-  .strictObject({
-    floor: LevelWord.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
-    action: z.enum(["report", "pseudonymise", "redact", "block"]).optional().meta({
-      description:
-        "`report` counts in the log and in `X-Svc-Data-Classes`, as every rule does; `pseudonymise` replaces what was found with stand-ins and puts the originals back in the reply; `redact` replaces it with a marker such as `[EMAIL]`; `block` refuses.",
-    }),
-    below: LevelWord.optional().meta({
-      description: "With `pseudonymise`, `redact` and `block`: for endpoints below this level only; absent: for all.",
-    }),
-  })
+  .strictObject(fields)
   .refine(({ action, below }) => below === undefined || (action !== undefined && action !== "report"), {
     message:
       "is the level below which an action holds: set `action` to `pseudonymise`, `redact` or `block`, or omit it",
@@ -31,3 +32,16 @@ export const DataClassRules = z
     description:
       "Rules for requests that contain data of a class; `uninspected` are images, audio and files, which no detector reads.",
   });
+
+/** As policies show them: in an explanation, rules of several layers hold for one class. */
+export const ShownDataClassRules = z
+  .partialRecord(
+    ClassName,
+    z.strictObject({
+      ...fields,
+      and: z.array(z.strictObject(fields)).optional().meta({
+        description: "In an explanation: rules of other layers for the class, which hold as well.",
+      }),
+    }),
+  )
+  .meta({ id: "ShownDataClassRules", description: "Rules for requests that contain data of a class." });

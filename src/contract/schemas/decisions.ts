@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
+import { wishFields } from "./routing-hints.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -74,6 +75,7 @@ export const DecisionRequest = z
     images: optional(z.array(z.string()).max(IMAGES_MAX, `must have at most ${IMAGES_MAX} images`)).describe(
       "Data URLs of PNG, JPEG or WebP images. URLs are not fetched.",
     ),
+    data_classes: wishFields.data_classes,
   })
   .meta({ id: "DecisionRequest" });
 export type DecisionRequest = z.output<typeof DecisionRequest>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DataClassRules } from "./data-class-rules.ts";
+import { DataClassRules, ShownDataClassRules } from "./data-class-rules.ts";
 import { KeySpendLimits } from "./manage-limits.ts";
 import { Duration, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 
@@ -44,7 +44,7 @@ export const PolicyView = z
     parameters: ParameterHandling.nullable().meta({
       description: `${PARAMETERS} A key's value replaces the workspace's; null: not set, so a key follows its workspace, and a workspace is strict.`,
     }),
-    data_classes: DataClassRules.optional().meta({ description: "Absent: requests are not inspected." }),
+    data_classes: ShownDataClassRules.optional().meta({ description: "Absent: requests are not inspected." }),
   })
   .meta({ id: "Policy" });
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
+import { wishFields } from "./routing-hints.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -34,5 +35,6 @@ export const SpeechRequest = z
         .meta({ maxLength: INSTRUCTIONS_CHARS_MAX }),
     ).describe("Tone, pace, accent. Only endpoints that support it are called."),
     stream_format: optional(z.literal("audio")).describe("The response is always audio."),
+    data_classes: wishFields.data_classes,
   })
   .meta({ id: "SpeechRequest" });

@@ -43,6 +43,7 @@ export const TranscriptionRequest = z
     known_speaker_names: optional(texts),
     known_speaker_references: optional(z.array(z.string().min(1)).min(1).max(TEXTS_MAX)),
     provider: wishFields.provider.describe("As on the other surfaces, as one form field with JSON."),
+    data_classes: wishFields.data_classes.describe("As on the other surfaces, as one form field with JSON."),
   })
   .meta({ id: "TranscriptionRequest" });
 export type TranscriptionRequest = z.output<typeof TranscriptionRequest>;

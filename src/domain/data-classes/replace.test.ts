@@ -35,6 +35,7 @@ test.each([
   ["a surrogate pair before it", `["\\ud83d\\ude00 ${EMAIL}"]`, '["\\ud83d\\ude00 [EMAIL]"]'],
   ["the name of a member", `{"${EMAIL}": true}`, '{"[EMAIL]": true}'],
   ["a long number", '{"card": 4929939187355598, "n": 12}', '{"card": "[CARD]", "n": 12}'],
+  ["a long number with an exponent", '{"card": 4.929939187355598e15, "n": 4.9e2}', '{"card": "[CARD]", "n": 4.9e2}'],
   [
     "JSON in a string",
     JSON.stringify({ a: JSON.stringify({ t: `x\n${TOKEN}` }) }),

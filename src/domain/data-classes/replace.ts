@@ -1,3 +1,4 @@
+import { stringEnd } from "../../kit/json-strings.ts";
 import { embeddedText } from "./embedded-text.ts";
 import type { Kind } from "./kinds.ts";
 import type { KnownText, KnownTexts } from "./known-texts.ts";
@@ -16,9 +17,11 @@ export type Treat = {
 
 /** No detector finds anything in less. */
 export const SHORTEST_TEXT = 5;
+/** What a replacement costs besides its characters, measured in characters. */
+const PLACE_CHARS = 64;
 /** Shorter numbers identify no person. */
 const NUMBER_DIGITS_MIN = 8;
-const NUMBER = /(?<![.\d])\d{8,}/g;
+const NUMBER = /\d[-+.\deE]{7,}/g;
 
 type Place = {
   kind: Kind;
@@ -43,8 +46,10 @@ export function* replaceInJson(json: string, treat: Treat): Generator<number, st
     for (const { 0: digits, index } of between - at < NUMBER_DIGITS_MIN
       ? []
       : json.slice(at, between).matchAll(NUMBER)) {
-      const replaced = yield* replaceInText(digits, treat);
-      if (replaced === digits) continue;
+      // 4.9e9 is the same number to the provider.
+      const plain = /e/i.test(digits) ? String(Math.trunc(Number(digits))) : digits.replace(/\D.*$/, "");
+      const replaced = yield* replaceInText(plain, treat);
+      if (replaced === plain) continue;
       const [start, end] = numberAround(json, at + index);
       out += json.slice(copied, start) + (NUMERIC.test(replaced) ? replaced : JSON.stringify(replaced));
       copied = end;
@@ -104,6 +109,7 @@ function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<num
     const original = within.text.slice(within.offsetFrom(start), within.offsetFrom(end));
     out += text.slice(copied, start) + escaped(treat.replacement(kind, original), within.depth);
     copied = end;
+    yield PLACE_CHARS;
   }
   return out + text.slice(copied);
 }
@@ -129,16 +135,6 @@ function escaped(text: string, depth: number): string {
   let out = text;
   for (let times = 0; times < depth; times++) out = JSON.stringify(out).slice(1, -1);
   return out;
-}
-
-/** Of the string that begins here, the quote behind it. */
-function stringEnd(json: string, from: number): number {
-  for (let at = json.indexOf('"', from); at >= 0; at = json.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++;
-    if (slashes % 2 === 0) return at;
-  }
-  return json.length;
 }
 
 const NUMERIC = /^[1-9]\d*$/;

@@ -69,3 +69,33 @@ test("CLASS-03 only exact stand-ins are restored, the longest one that stands th
   );
   expect(restorer.whole("75612345 and 7561234")).toBe("75612345 and 7569217");
 });
+
+test("CLASS-03 a marker in brackets begins a text, not JSON, and code keeps the escapes before a stand-in", () => {
+  const own = new Restorer(
+    new Map([
+      ["[ADDRESS_7k3f2a]", 'Main "Old" Street\n1010 Town'],
+      ["kimo7r@example.com", "jane.doe@mail.example.eu"],
+    ]),
+  );
+  const restored = 'Main "Old" Street\n1010 Town is it';
+  expect(own.whole("[ADDRESS_7k3f2a] is it")).toBe(restored);
+  const channel = own.open();
+  const text = [..."[ADDRESS_7k3f2a] is it"].map((char) => channel.push(char)).join("");
+  expect(text + channel.end()).toBe(restored);
+  expect(JSON.parse(own.whole(' [ "[ADDRESS_7k3f2a]" ]'))).toEqual(['Main "Old" Street\n1010 Town']);
+  expect(own.whole(String.raw`print("Hi\nkimo7r@example.com")`)).toBe(
+    String.raw`print("Hi\njane.doe@mail.example.eu")`,
+  );
+});
+
+test("CLASS-03 100,000 stand-ins that begin alike cost a text no more than its length", () => {
+  const originals = new Map<string, string>();
+  for (let at = 0; at < 100_000; at++) originals.set(`+33 6 39 ${at + 900_000}`, `+49 30 ${at + 900_000}`);
+  const many = new Restorer(originals);
+  const standIns = [...originals.keys()].filter((_, at) => at % 7 === 0);
+  const restored = many.whole(standIns.join(", ")).split(", ");
+  expect(restored).toEqual(standIns.map((standIn) => originals.get(standIn)));
+  const channel = many.open("text");
+  const pieces = standIns.slice(0, 2_000).map((standIn) => channel.push(`${standIn}, `));
+  expect((pieces.join("") + channel.end()).split(", ")).toEqual([...restored.slice(0, 2_000), ""]);
+});

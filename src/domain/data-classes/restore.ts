@@ -1,3 +1,6 @@
+import { isAlnumAt } from "./characters.ts";
+import { TextLookup } from "./text-lookup.ts";
+
 /** A character of a text, or in JSON an escape, as it is written. */
 type Units = {
   readonly chars: string;
@@ -8,7 +11,9 @@ type Units = {
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/y;
 const CUT_ESCAPE = /^\\(?:u[0-9a-fA-F]{0,3})?$/;
 const ESCAPED: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-const WORD = /[\p{L}\p{N}]/u;
+const WRITTEN_ESCAPE = /^\\[bfnrt]$/;
+/** Stand-ins are written in Latin letters: beside others, as in Chinese or Korean, they are words of their own. */
+const WORD = /[\p{Script=Latin}\p{N}]/u;
 
 /** A place where the restored text is longer or shorter: offsets behind `at` in the text with stand-ins move by `by`. */
 type Shift = { readonly at: number; readonly by: number };
@@ -16,47 +21,35 @@ type Shift = { readonly at: number; readonly by: number };
 /** Puts originals back in the place of stand-ins; anything that is not exactly a stand-in stays. */
 export class Restorer {
   readonly #originals: ReadonlyMap<string, string>;
-  /** By first character, the longest first. */
-  readonly #byFirst = new Map<string, string[]>();
+  readonly #lookup: TextLookup;
 
   constructor(originals: ReadonlyMap<string, string>) {
     this.#originals = originals;
-    for (const standIn of [...originals.keys()].toSorted((a, b) => b.length - a.length)) {
-      const first = standIn.charAt(0);
-      const others = this.#byFirst.get(first);
-      if (others === undefined) this.#byFirst.set(first, [standIn]);
-      else others.push(standIn);
-    }
+    this.#lookup = new TextLookup([...originals.keys()]);
   }
 
   /** A text that is there as a whole. */
-  whole(text: string, form: "text" | "json" = formOf(text)): string {
-    const channel = this.open(form);
-    return channel.push(text) + channel.end();
+  whole(text: string, form?: "text" | "json"): string {
+    return this.open(form).end(text);
   }
 
-  /** A text that arrives in pieces; `form` undefined: its first character tells. */
+  /** A text that arrives in pieces; `form` undefined: its first characters tell. */
   open(form?: "text" | "json"): RestoredText {
     return new RestoredText(this, form);
+  }
+
+  /** The first place from here on where a stand-in may begin, by its first character; else the end. */
+  nextStart(chars: string, from: number): number {
+    return this.#lookup.nextStart(chars, from);
   }
 
   /**
    * At a place of a text: the stand-in that stands there, `wait` when one may be arriving, or undefined. The longest counts.
    */
-  at(chars: string, at: number, isEnd: boolean): string | "wait" | undefined {
-    const found = this.#byFirst.get(chars.charAt(at));
-    if (found === undefined) return undefined;
-    for (const standIn of found) {
-      const there = chars.slice(at, at + standIn.length);
-      if (there.length < standIn.length) {
-        if (!isEnd && standIn.startsWith(there)) return "wait";
-      } else if (there === standIn) {
-        const behind = at + standIn.length;
-        if (behind === chars.length && !isEnd) return "wait";
-        if (isEdge(chars.charAt(behind - 1), chars.charAt(behind))) return standIn;
-      }
-    }
-    return undefined;
+  at(chars: string, at: number, isWhole: boolean): string | "wait" | undefined {
+    if (!isWhole && this.#lookup.isBegun(chars.slice(at))) return "wait";
+    const found = this.#lookup.longestAt(chars, at, (end) => isEdge(chars.charAt(end - 1), chars.charAt(end)));
+    return !isWhole && found !== undefined && at + found.length === chars.length ? "wait" : found;
   }
 
   original(standIn: string): string {
@@ -68,6 +61,8 @@ export class Restorer {
 export class RestoredText {
   readonly #restorer: Restorer;
   #form: "text" | "json" | undefined;
+  /** Until the form is known. */
+  #beginning = "";
   #pending = "";
   #before = "";
   #read = 0;
@@ -84,18 +79,25 @@ export class RestoredText {
   }
 
   push(text: string): string {
-    this.#pending += text;
+    this.#add(text);
     return this.#advance(false);
   }
 
-  /** What was held back. */
-  end(): string {
+  /** The last piece, with what was held back. */
+  end(text = ""): string {
+    this.#add(text);
     return this.#advance(true);
+  }
+
+  #add(text: string): void {
+    this.#pending += text;
+    if (this.#form !== undefined) return;
+    this.#beginning = (this.#beginning + text).trimStart();
+    this.#form = formOf(this.#beginning);
   }
 
   #advance(isEnd: boolean): string {
     const written = this.#pending;
-    this.#form ??= /\S/.test(written) ? formOf(written) : undefined;
     const isJson = this.#form === "json";
     const { chars, starts } = isJson ? readUnits(written) : { chars: written, starts: undefined };
     const startOf = (unit: number) => starts?.[unit] ?? unit;
@@ -103,10 +105,10 @@ export class RestoredText {
     let copied = 0;
     let at = 0;
     while (at < chars.length) {
-      const isStart = isEdge(at === 0 ? this.#before : chars.charAt(at - 1), chars.charAt(at));
-      const found = isStart ? this.#restorer.at(chars, at, isEnd) : undefined;
+      at = this.#restorer.nextStart(chars, at);
+      const found = this.#isStart(chars, at) ? this.#restorer.at(chars, at, isEnd) : undefined;
       if (found === "wait") break;
-      if (found === undefined) at++;
+      if (found === undefined) at = Math.min(at + 1, chars.length);
       else {
         const original = this.#restorer.original(found);
         const put = isJson ? JSON.stringify(original).slice(1, -1) : original;
@@ -119,10 +121,16 @@ export class RestoredText {
     }
     const from = startOf(at);
     out += written.slice(startOf(copied), from);
-    if (at > 0) this.#before = chars.charAt(at - 1);
+    if (at > 0) this.#before = (this.#before + chars.slice(Math.max(0, at - 2), at)).slice(-2);
     this.#read += at;
     this.#pending = isEnd ? "" : written.slice(from);
     return isEnd ? out + written.slice(from) : out;
+  }
+
+  /** Not inside a word. The letter of an escape that was not decoded, as in code, is none of the word behind it. */
+  #isStart(chars: string, at: number): boolean {
+    const before = at >= 2 ? chars.slice(at - 2, at) : (this.#before + chars.slice(0, at)).slice(-2);
+    return isEdge(before.slice(-1), chars.charAt(at)) || WRITTEN_ESCAPE.test(before);
   }
 
   /** Where an offset of the text with stand-ins is in the restored one. */
@@ -131,8 +139,13 @@ export class RestoredText {
   }
 }
 
-function formOf(text: string): "text" | "json" {
-  return /^\s*[[{]/.test(text) ? "json" : "text";
+const UNDECIDED = /^\[?\s*$/;
+/** `[ADDRESS_7k3f2a]` and `[1]` begin a text. */
+const JSON_BEGINS = /^(?:\{|\[\s*["{[\]])/;
+
+function formOf(beginning: string): "text" | "json" | undefined {
+  if (UNDECIDED.test(beginning)) return undefined;
+  return JSON_BEGINS.test(beginning) ? "json" : "text";
 }
 
 /** An escape that is cut off is not read yet. */
@@ -163,5 +176,10 @@ function readUnits(written: string): Units {
 
 /** Not between two letters or digits. */
 function isEdge(before: string, behind: string): boolean {
-  return !WORD.test(before) || !WORD.test(behind);
+  return !isWord(before) || !isWord(behind);
+}
+
+function isWord(char: string): boolean {
+  const code = char.charCodeAt(0);
+  return code < 128 ? isAlnumAt(char, 0) : WORD.test(char);
 }

@@ -55,8 +55,10 @@ class Stream {
 export class StandIns {
   readonly #key: Buffer;
   readonly #conversation: string;
-  #isTaken: (candidate: string) => boolean;
+  readonly #isTaken: (candidate: string) => boolean;
+  #isComplete = false;
   readonly #byOriginal = new Map<string, string>();
+  readonly #markers = new Map<string, string>();
   readonly #kinds = new Map<string, Kind>();
   /** Only as long as the request runs. */
   readonly originals = new Map<string, string>();
@@ -73,21 +75,40 @@ export class StandIns {
     return this.#kinds;
   }
 
-  /** For what is found later on. */
-  checkWith(isTaken: (candidate: string) => boolean): this {
-    this.#isTaken = isTaken;
+  /**
+   * What comes from now on gets a name in brackets, which takes less time. Found in a body alone, it is not looked for in the
+   * whole request again.
+   */
+  completed(): this {
+    this.#isComplete = true;
     return this;
   }
 
   for(kind: Kind, original: string): string {
     const known = this.#byOriginal.get(original);
     if (known !== undefined) return known;
+    const standIn = this.#added(kind, original, (stream, attempt) =>
+      this.#isComplete || attempt >= ATTEMPTS_MAX ? named(kind, stream) : imitation(kind, original, stream),
+    );
+    this.#byOriginal.set(original, standIn);
+    return standIn;
+  }
+
+  /** For what is redacted where the reply repeats names of the request: `EMAIL_7k3f2a` is one that every provider takes. */
+  marker(kind: Kind, original: string): string {
+    const known = this.#markers.get(original);
+    if (known !== undefined) return known;
+    const marker = this.#added(kind, original, (stream) => named(kind, stream).slice(1, -1));
+    this.#markers.set(original, marker);
+    return marker;
+  }
+
+  #added(kind: Kind, original: string, candidateOf: (stream: Stream, attempt: number) => string | undefined): string {
     for (let attempt = 0; ; attempt++) {
       const stream = new Stream(this.#key, JSON.stringify([this.#conversation, kind.id, original, attempt]));
-      const candidate = attempt < ATTEMPTS_MAX ? imitation(kind, original, stream) : named(kind, stream);
+      const candidate = candidateOf(stream, attempt);
       if (candidate === undefined || candidate === original) continue;
       if (this.originals.has(candidate) || this.#isTaken(candidate)) continue;
-      this.#byOriginal.set(original, candidate);
       this.originals.set(candidate, original);
       this.#kinds.set(candidate, kind);
       return candidate;

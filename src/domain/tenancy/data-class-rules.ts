@@ -26,6 +26,8 @@ export type DataClassRules = Readonly<Record<string, DataClassRule>>;
 /** What the rules make of the classes that a request contains. */
 export type DataClassVerdict = {
   readonly floor: Level | null;
+  /** The class whose rule sets the floor. */
+  readonly floorOf: string | undefined;
   /** A class that no endpoint may process. */
   readonly blocked: string | undefined;
 };
@@ -101,14 +103,27 @@ export function judgeDataClasses(
   reply: Reply = "restorable",
 ): DataClassVerdict {
   let floor: Demand = null;
+  let floorOf: string | undefined;
   for (const name of classes) {
     const rule = rules[name];
     if (rule === undefined) continue;
     const demand = demandOf(rule, reply);
-    if (demand === "blocked") return { floor: null, blocked: name };
-    floor = stricter(floor, demand);
+    if (demand === "blocked") return { floor: null, floorOf: undefined, blocked: name };
+    if (rankOf(demand) <= rankOf(floor)) continue;
+    floor = demand;
+    floorOf = name;
   }
-  return { floor: floor === "blocked" ? null : floor, blocked: undefined };
+  return { floor, floorOf, blocked: undefined };
+}
+
+/** The first of these rules, each of which includes those before it, that demands as much of a class as the last one. */
+export function firstDemanding<T extends { readonly rules: DataClassRules | undefined }>(
+  layers: readonly T[],
+  name: string,
+  reply: Reply,
+): T | undefined {
+  const demand = (layer: T | undefined) => demandOf(layer?.rules?.[name] ?? {}, reply);
+  return layers.find((layer) => demand(layer) === demand(layers.at(-1)));
 }
 
 /** A class with a rule that this version cannot look for: nothing tells that a request is free of it. */
@@ -118,7 +133,11 @@ export function unknownClass(rules: DataClassRules): string | undefined {
 
 /** As their owner wrote them. */
 export function writtenRules(rules: DataClassRules): Readonly<Record<string, JsonObject>> {
-  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule.unread ?? rule]));
+  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, writtenRule(rule)]));
+}
+
+function writtenRule(rule: DataClassRule): JsonObject {
+  return rule.unread ?? (rule.and === undefined ? rule : { ...rule, and: rule.and.map(writtenRule) });
 }
 
 /** What has to happen to data of the classes before an endpoint of this level receives it. */
