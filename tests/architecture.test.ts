@@ -284,8 +284,8 @@ describe("egress", () => {
     expect(users.map(({ file }) => file)).toEqual([
       "src/edge/create-listener.ts",
       "src/edge/listener.ts",
-      "src/edge/request-body.ts",
       "src/edge/send-response.ts",
+      "src/edge/streamed-body.ts",
       "src/http1/server/fast-path-response.ts",
       "src/sandbox/server.ts",
     ]);

@@ -13,10 +13,11 @@ import { EdgeResponseSink } from "./edge-response-sink.ts";
 import type { Listener } from "./listener.ts";
 import { upgradeToTunnel } from "./node-upgrade.ts";
 import { recheckIfStale } from "./recheck-if-stale.ts";
-import { awaitsContinue, readRequestBody } from "./request-body.ts";
+import { readRequestBody } from "./request-body.ts";
 import { isManagementPath, RequestRouter } from "./request-router.ts";
 import type { RouteMatch } from "./route-table.ts";
 import { refuse, sendResponse } from "./send-response.ts";
+import { awaitsContinue } from "./streamed-body.ts";
 import { openUpload } from "./upload-body.ts";
 
 /** Reported when the client disconnected before the response head was sent. */

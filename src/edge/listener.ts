@@ -5,8 +5,8 @@ import type { FastPath } from "../http1/server/fast-path.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 import { reachableHost } from "../kit/reachable-host.ts";
+import { peerAddress } from "./client-address.ts";
 import type { ClientConnectionState } from "./edge-exchange.ts";
-import { peerAddress } from "./request-router.ts";
 
 /** Time for error frames of streams that a shutdown interrupts. */
 const LAST_FRAMES_MS = 1_000;

@@ -6,10 +6,10 @@ import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../domain/tenancy/node.ts
 import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
+import { clientAddress, peerAddress } from "./client-address.ts";
 import type { EdgeDeps, NodeAcceptor } from "./edge-deps.ts";
 import { addressRateLimitFault } from "./edge-faults.ts";
 import { writeRawResponse } from "./raw-response.ts";
-import { clientAddress, peerAddress } from "./request-router.ts";
 
 export type UpgradeRequest = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 

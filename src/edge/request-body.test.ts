@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type BodyExchange, readRequestBody } from "./request-body.ts";
+import { readRequestBody } from "./request-body.ts";
+import type { BodyExchange } from "./streamed-body.ts";
 import { openUpload } from "./upload-body.ts";
 
 const server = createServer();

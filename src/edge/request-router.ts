@@ -1,9 +1,8 @@
-import type { Socket } from "node:net";
 import type { Route } from "../contract/route.ts";
-import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
-import { canonicalAddress, rateLimitBucket } from "../kit/cidr.ts";
+import { rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { RateLimiter } from "../kit/rate-limiter.ts";
+import { forwardedAddress } from "./client-address.ts";
 import { corsHeaders, isPreflight } from "./cors.ts";
 import type { AddressLimit, EdgeDeps } from "./edge-deps.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
@@ -45,7 +44,9 @@ export class RequestRouter {
     const lookup = findRoute(this.#routeTable, method, path);
     this.#identify(exchange, lookup.is === "found" ? lookup.match.route : undefined, path);
     exchange.query = mark < 0 ? "" : url.slice(mark + 1);
-    exchange.clientAddress = clientAddress(request, connection.peer, this.#deps);
+    const forwarded = request.headers["x-forwarded-for"];
+    exchange.clientAddress =
+      forwarded === undefined ? connection.peer : forwardedAddress(String(forwarded), connection.peer, this.#deps);
     const isProbe = lookup.is === "found" && HEALTH_PROBES.has(lookup.match.route.id);
     const waitSeconds = isProbe ? undefined : this.#deps.addressLimit.consume(exchange.clientAddress);
     if (request.headers.host === undefined && request.httpVersion === "1.1") throw missingHostFault();
@@ -88,43 +89,6 @@ export function findRoute(table: RouteTable, method: string, path: string): Rout
   const lookedUpMethod = method === "HEAD" ? "GET" : method;
   const normalized = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
   return table.fixed.get(normalized)?.get(lookedUpMethod) ?? table.findByPattern(lookedUpMethod, normalized);
-}
-
-type ProxyTrust = Pick<EdgeDeps, "trustedProxies" | "onUntrustedForward">;
-
-/** Matches no allowlist; all unknown callers share one rate limit. */
-const UNKNOWN_ADDRESS = "unknown";
-
-export function peerAddress({ remoteAddress }: Socket): string {
-  return canonicalAddress(remoteAddress ?? "") ?? UNKNOWN_ADDRESS;
-}
-
-/**
- * Returns the peer address, or behind trusted proxies the rightmost untrusted address of `X-Forwarded-For`. An unreadable
- * entry yields an unknown address: falling back to the proxy's address would pass allowlists that contain the proxy.
- */
-export function clientAddress(
-  request: InboundHttpRequest,
-  peer: string,
-  { trustedProxies: trusted, onUntrustedForward }: ProxyTrust,
-): string {
-  const header = request.headers["x-forwarded-for"];
-  if (header === undefined) return peer;
-  if (trusted === undefined || !trusted.has(peer)) {
-    onUntrustedForward(peer);
-    return peer;
-  }
-  let address = peer;
-  for (const hop of String(header).split(",").toReversed()) {
-    address = canonicalAddress(stripPort(hop)) ?? UNKNOWN_ADDRESS;
-    if (!trusted.has(address)) break;
-  }
-  return address;
-}
-
-/** Some proxies write the port as well: `203.0.113.7:50412`, `[2001:db8::1]:50412`. */
-function stripPort(hop: string): string {
-  return hop.trim().replace(/^(\d+\.\d+\.\d+\.\d+|\[.*\]):\d+$/, "$1");
 }
 
 /** Limits each client address (an IPv6 network counts as one) before anything of the request is parsed. */

@@ -10,7 +10,7 @@ import { ServerResponse } from "../kit/node-http.ts";
 import { redactSecrets } from "../kit/secret.ts";
 import type { EdgeDeps } from "./edge-deps.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
-import { awaitsContinue } from "./request-body.ts";
+import { awaitsContinue } from "./streamed-body.ts";
 
 /** A refused request with a larger unread body closes its connection. */
 const UNREAD_BYTES_MAX = 64 * 1024;

@@ -1,13 +1,8 @@
 import { Readable, Transform } from "node:stream";
 import { type Fault, fault } from "../contract/faults.ts";
 import { FastPathRequest, type InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
-import {
-  type BodyExchange,
-  contentEncodingFault,
-  incompleteBodyFault,
-  sendContinueIfAwaited,
-  tooLargeFault,
-} from "./request-body.ts";
+import { contentEncodingFault } from "./request-body.ts";
+import { type BodyExchange, incompleteBodyFault, sendContinueIfAwaited, tooLargeFault } from "./streamed-body.ts";
 
 /**
  * Streams an upload up to `maxBytes` without buffering it. Invalid headers are rejected before a byte is read; a later

@@ -38,7 +38,8 @@ import { type GuardedContent, guardContent, isGuarded, traceTreatments } from ".
 import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
 import { HOP_HEADER } from "./loop-detection.ts";
 import type { AdmittedRequest, PlannedRequest } from "./planned-request.ts";
-import { attemptRecord, describeOutcome, type RequestTrace, recordOpened } from "./record.ts";
+import { attemptRecord, describeOutcome, type RequestTrace } from "./record.ts";
+import { recordOpened } from "./record-opened.ts";
 import { addInferenceHeaders, bufferedReader, type CancelHandle, cancelCall, Relay } from "./relay.ts";
 import { audioReader, streamReader } from "./relay-stream.ts";
 import { failedExclusiveKey, RetryLoop, type ServedAttempt } from "./retry-loop.ts";

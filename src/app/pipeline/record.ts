@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
@@ -27,10 +26,10 @@ import { listOmitted, NOTHING_OMITTED } from "../../language/canon/omitted-paths
 import type { Exchange } from "../exchange.ts";
 import { type AttemptOutcome, isMaybeAccepted, listNames, truncateReason } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import { sanitizeLabel } from "./header-label.ts";
 import type { PricingTerms, RequestOutline } from "./inference-request.ts";
 import { HOP_HEADER, parseHops } from "./loop-detection.ts";
 
-const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
 
 const NO_HOPS: readonly string[] = [];
@@ -217,7 +216,7 @@ export class RequestTrace {
     return {
       id: this.requestId,
       createdAtMs: this.createdAtMs,
-      clientRequestId: sanitizeLabel(this.#exchange.headers["x-client-request-id"]),
+      clientRequestId: labelIn(this.#exchange.headers["x-client-request-id"]),
       // Chosen by the provider and of unbounded length.
       upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
       ttfbMs: this.#firstByteMs === null ? null : roundToTenths(this.#firstByteMs),
@@ -228,7 +227,7 @@ export class RequestTrace {
       keyId: key.id,
       memberId: member?.id ?? null,
       environment: key.environment,
-      app: sanitizeLabel(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
+      app: labelIn(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
       surface: this.surface,
       modelRequested: this.modelRequested?.slice(0, MODEL_NAME_CHARS_MAX) ?? null,
       model: endpoint?.model ?? null,
@@ -261,21 +260,8 @@ function versionedRouter(decision: DecisionRecord | null): string {
 
 const roundToTenths = (ms: number) => Math.round(ms * 10) / 10;
 
-function sanitizeLabel(header: string | string[] | undefined): string | null {
-  if (typeof header !== "string") return null;
-  const clean = decodeHeader(header)
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "")
-    .trim()
-    .slice(0, LABEL_CHARS_MAX)
-    .replace(/[\ud800-\udbff]$/, "");
-  return clean === "" ? null : clean;
-}
-
-/** Node decodes headers as Latin-1 while clients send UTF-8; invalid UTF-8 is left as it is. */
-function decodeHeader(header: string): string {
-  if (/^[\0-\x7f]*$/.test(header)) return header;
-  const bytes = Buffer.from(header, "latin1");
-  return isUtf8(bytes) ? bytes.toString("utf8") : header;
+function labelIn(header: string | string[] | undefined): string | null {
+  return typeof header === "string" ? sanitizeLabel(header) : null;
 }
 
 type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
@@ -331,15 +317,6 @@ export function describeOutcome(
       };
     }
   }
-}
-
-/** Journals a committed stream. It is not awaited: settlement waits for the journal. */
-export function recordOpened({ clock, journal }: Pick<GatewayDeps, "clock" | "journal">, trace: RequestTrace): void {
-  const { requestId, principal } = trace;
-  const atMs = clock.nowMs();
-  journal
-    .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: trace.openRecord() })
-    .catch(() => undefined);
 }
 
 /** Passes every finished request on to metrics, alerts and traces; idle observers are skipped. */

@@ -1,5 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
-import { chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
+import { chargeFor } from "../../domain/billing/charge.ts";
+import { ImpossibleUsage } from "../../domain/billing/charge-errors.ts";
 import type { RequestRecord, Surface } from "../../domain/record/record.ts";
 import { expectedLatencyMs } from "../../domain/routing/candidate-metrics.ts";
 import { ALL_CLOSED } from "../../domain/routing/circuit-state.ts";

@@ -1,6 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
-import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
+import { type Charge, chargeFor } from "../../domain/billing/charge.ts";
+import { ImpossibleUsage } from "../../domain/billing/charge-errors.ts";
 import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { isOwnResource } from "../../domain/routing/plan.ts";

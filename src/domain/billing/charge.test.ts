@@ -3,15 +3,8 @@ import { describe, expect, test } from "vitest";
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { UsageRecord } from "../record/record.ts";
-import {
-  CHARGE_MAX_NANOS,
-  type CurrencyTable,
-  chargeFor,
-  holdFor,
-  ImpossibleUsage,
-  NoExchangeRate,
-  rateBetween,
-} from "./charge.ts";
+import { CHARGE_MAX_NANOS, type CurrencyTable, chargeFor, holdFor, rateBetween } from "./charge.ts";
+import { ImpossibleUsage, NoExchangeRate } from "./charge-errors.ts";
 import { NO_MARGIN } from "./margin.ts";
 import { ImpossiblePrice } from "./tariff.ts";
 

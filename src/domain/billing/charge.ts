@@ -4,6 +4,7 @@ import type { TokenCounts } from "../../language/canon/usage.ts";
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
+import { ImpossibleUsage, NoExchangeRate } from "./charge-errors.ts";
 import { type HoldUnits, type Margin, NO_MARGIN } from "./margin.ts";
 import { maximumUses, surchargesFor } from "./surcharges.ts";
 import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
@@ -12,14 +13,6 @@ import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
 const USAGE_MAX = 1_000_000_000;
 /** The maximum of a 64-bit column. */
 export const CHARGE_MAX_NANOS = 2n ** 63n - 1n;
-
-/** A usage report that must not be billed: the caller falls back to an estimate, bounded by the hold. */
-export class ImpossibleUsage extends Error {
-  constructor(reason: string) {
-    super(`impossible usage: ${reason}`);
-    this.name = "ImpossibleUsage";
-  }
-}
 
 /** Margins in memory, for the request path. */
 export class MarginRegistry {
@@ -233,14 +226,6 @@ export type ExchangeRate = {
   /** Recorded with the charge; null when both currencies are the same. */
   readonly record: ChargeRecord["rate"];
 };
-
-/** The endpoint should not have been eligible for a wallet in this currency. */
-export class NoExchangeRate extends Error {
-  constructor(from: string, to: string) {
-    super(`there is no exchange rate from ${from} to ${to}`);
-    this.name = "NoExchangeRate";
-  }
-}
 
 const SAME: ExchangeRate = { numerator: 1n, denominator: 1n, record: null };
 
