@@ -208,7 +208,14 @@ describe("response headers in the OpenAPI document", () => {
 
   test("HDR-05 GEN-02 nodes are named on the surfaces they serve, and nowhere else", () => {
     const named = Object.keys(document.paths).filter((at) => responseHeaders(at).includes("X-Svc-Node-Id"));
-    expect(named).toEqual(["/chat/completions", "/messages", "/responses", "/embeddings"]);
+    const gemini = ["generateContent", "streamGenerateContent", "embedContent", "batchEmbedContents"];
+    expect(named).toEqual([
+      "/chat/completions",
+      "/messages",
+      "/responses",
+      ...gemini.map((operation) => `/v1beta/models/{model}:${operation}`),
+      "/embeddings",
+    ]);
   });
 
   test("GEN-02 every response has its id, and every one to a key its rate limit state", () => {
@@ -250,7 +257,7 @@ describe("responses in the OpenAPI document", () => {
     const tagged = Object.entries(api.paths).filter(([, { get }]) => get?.responses["304"] !== undefined);
     expect(tagged.map(([at]) => at).sort()).toEqual(
       Object.keys(api.paths)
-        .filter((at) => at.startsWith("/models") || at.startsWith("/public/"))
+        .filter((at) => /^(\/v1beta)?\/models[^:]*$/.test(at) || at.startsWith("/public/"))
         .filter((at) => at !== "/public/status")
         .sort(),
     );

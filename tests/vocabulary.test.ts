@@ -238,7 +238,7 @@ describe("portal", () => {
 
   test("titles, labels and buttons use sentence case", () => {
     const properNouns = new Set(
-      "Anthropic Chat Claude Code Codex Google Hub Key LibreChat Lines Messages Model OpenAI Python Schema Studio TypeScript".split(
+      "Anthropic Chat Claude Code Codex Gen Google Hub Key LibreChat Lines Messages Model OpenAI Python Schema Studio TypeScript".split(
         " ",
       ),
     );

@@ -16,8 +16,11 @@ import { chatHandlers } from "../app/surfaces/chat.ts";
 import { decisionsHandlers } from "../app/surfaces/decisions.ts";
 import { documentHandlers } from "../app/surfaces/documents.ts";
 import { embeddingsHandlers } from "../app/surfaces/embeddings.ts";
+import { geminiHandlers } from "../app/surfaces/gemini.ts";
+import { geminiEmbeddingHandlers } from "../app/surfaces/gemini-embeddings.ts";
+import { geminiModelHandlers } from "../app/surfaces/gemini-models.ts";
 import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
-import { modelHandlers } from "../app/surfaces/models.ts";
+import { type ModelDeps, modelHandlers } from "../app/surfaces/models.ts";
 import { nodeAgentHandlers } from "../app/surfaces/node-agent-file.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
 import { responsesHandlers } from "../app/surfaces/responses.ts";
@@ -105,10 +108,22 @@ export function surfaceHandlers(
 ): Record<string, Handler> {
   const { catalogue, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
+  const models: ModelDeps = {
+    snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
+    connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
+    proofs,
+    nowMs,
+    marginOf: (workspaceId) => margins.marginFor(workspaceId),
+    allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
+    permits: permitsModel,
+    servedSurfaces: enabled,
+  };
   return {
     ...chatHandlers(gateway),
     ...responsesHandlers(responses),
     ...storedResponseHandlers(responses),
+    ...geminiHandlers(gateway),
+    ...geminiEmbeddingHandlers(gateway),
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
     ...embeddingsHandlers(gateway),
@@ -120,16 +135,8 @@ export function surfaceHandlers(
       margin: margins.defaultMargin,
       callerCatalogue: callerCatalogue(callers, gateway, proofs, enabled),
     }),
-    ...modelHandlers({
-      snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
-      connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
-      proofs,
-      nowMs,
-      marginOf: (workspaceId) => margins.marginFor(workspaceId),
-      allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
-      permits: permitsModel,
-      servedSurfaces: enabled,
-    }),
+    ...modelHandlers(models),
+    ...geminiModelHandlers(models),
     validateKey: validateHandler,
   };
 }

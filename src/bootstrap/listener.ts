@@ -29,10 +29,13 @@ type EdgeBootstrapDeps = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" 
 const REQUEST_FAILED = "edge: request failed";
 
 /** Surfaces that are disabled by settings. */
-export function disabledSurfaces(config: Pick<Config, "GATEWAY_DECISIONS" | "GATEWAY_SPEECH">): ReadonlySet<Switch> {
+export function disabledSurfaces(
+  config: Pick<Config, "GATEWAY_DECISIONS" | "GATEWAY_SPEECH" | "GATEWAY_GEMINI">,
+): ReadonlySet<Switch> {
   const disabled = new Set<Switch>();
   if (config.GATEWAY_DECISIONS === "off") disabled.add("decisions");
   if (config.GATEWAY_SPEECH === "off") disabled.add("speech");
+  if (config.GATEWAY_GEMINI === "off") disabled.add("gemini");
   return disabled;
 }
 

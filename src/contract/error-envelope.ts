@@ -14,9 +14,9 @@ export type ErrorEnvelope = {
 };
 
 /** `dialect` is the caller's, where it has error types of its own. */
-export function envelopeOf(problem: Fault, requestId: string, dialect?: "messages"): ErrorEnvelope {
+export function envelopeOf(problem: Fault, requestId: string, dialect?: "messages" | "gemini"): ErrorEnvelope {
   const { message, code, param, upstream, messagesType } = problem;
-  const type = dialect === undefined ? problem.type : (messagesType ?? problem.type);
+  const type = dialect !== "messages" ? problem.type : (messagesType ?? problem.type);
   const error = { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId };
   return { error: upstream === undefined ? error : { ...error, upstream } };
 }

@@ -250,6 +250,12 @@ export const FAULTS = {
     says: "Text-to-speech is disabled on this deployment.",
     next: "Ask the operator to enable text-to-speech.",
   },
+  gemini_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "The Gemini API is disabled on this deployment.",
+    next: "Use another API of the gateway, or ask the operator to enable it.",
+  },
   method_not_allowed: {
     status: 405,
     type: "invalid_request_error",

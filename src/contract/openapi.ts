@@ -20,7 +20,7 @@ const MANAGE_PREFIX = "/manage";
 const ABOUT: Readonly<Record<DocumentKind, string>> = {
   api: [
     "One base URL for many models and providers. Clients of the chat-completions dialect only change the base URL and the key.",
-    "Send the key as `Authorization: Bearer <key>` or as `x-api-key: <key>`. If both are sent, a bearer `Authorization` wins; any other scheme is ignored.",
+    "Send the key as `Authorization: Bearer <key>` or as `x-api-key: <key>`. If both are sent, a bearer `Authorization` wins; any other scheme is ignored. Paths below `/v1beta` also take `x-goog-api-key` and the query parameter `key`.",
     "Every response states the model, provider, sovereignty level and countries that served it in its `X-Svc-*` headers.",
     "Every error is `{ error: { message, type, code, param?, request_id } }`.",
   ].join("\n\n"),
@@ -186,16 +186,22 @@ function securitySchemes(kind: DocumentKind): Json {
   return {
     bearer: { type: "http", scheme: "bearer", description: "An API key, `sk_svc_…`." },
     apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key in a separate header." },
+    googleKey: {
+      type: "apiKey",
+      in: "header",
+      name: "x-goog-api-key",
+      description: "The same key in the header of Google's clients; only below `/v1beta`.",
+    },
   };
 }
 
-function securityOf({ access }: Route): Json[] {
+function securityOf({ access, errors }: Route): Json[] {
   switch (access.by) {
     case "anyone":
       return access.optionalKey === true ? [{}, { bearer: [] }, { apiKey: [] }] : [];
     case "manager":
       return [{ operator: [] }, { session: [] }];
     case "key":
-      return [{ bearer: [] }, { apiKey: [] }];
+      return [{ bearer: [] }, { apiKey: [] }, ...(errors === "gemini" ? [{ googleKey: [] }] : [])];
   }
 }

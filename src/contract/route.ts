@@ -24,7 +24,7 @@ export type Belonging = "path" | "query" | "key" | "request" | "capture" | "noth
 export type Intake = "none" | "json" | "multipart";
 
 /** Surfaces that a deployment can do without. */
-export type Switch = "decisions" | "speech";
+export type Switch = "decisions" | "speech" | "gemini";
 
 export type Route = {
   /** The operation id of the OpenAPI document and the name a handler is bound to. */
@@ -58,7 +58,7 @@ export type Route = {
   /** The headers that name the serving provider; absent: no provider is called. */
   readonly servingHeaders?: ServingHeaders;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */
-  readonly errors?: "messages";
+  readonly errors?: "messages" | "gemini";
   /** Codes this route adds to the ones every route of its kind can answer. */
   readonly faults: readonly FaultCode[];
   readonly example?: { readonly body?: unknown; readonly answer?: unknown };

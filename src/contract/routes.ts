@@ -3,6 +3,7 @@ import { CATALOGUE_ROUTES } from "./routes/catalogue.ts";
 import { CHAT_ROUTES } from "./routes/inference/chat.ts";
 import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
+import { GEMINI_ROUTES } from "./routes/inference/gemini.ts";
 import { MESSAGES_ROUTES } from "./routes/inference/messages.ts";
 import { RESPONSES_ROUTES } from "./routes/inference/responses.ts";
 import { SPEECH_ROUTES } from "./routes/inference/speech.ts";
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...MESSAGES_ROUTES,
   ...RESPONSES_ROUTES,
   ...STORED_RESPONSE_ROUTES,
+  ...GEMINI_ROUTES,
   ...EMBEDDINGS_ROUTES,
   ...DECISIONS_ROUTES,
   ...TRANSCRIPTIONS_ROUTES,

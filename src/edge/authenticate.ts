@@ -71,8 +71,8 @@ export class KeyAuthenticator {
     });
   }
 
-  findPrincipal({ request }: UnauthenticatedExchange): Principal {
-    return authenticateKey(request.headers, this.#deps.directory);
+  findPrincipal({ request, errorShape }: UnauthenticatedExchange): Principal {
+    return authenticateKey(request.headers, this.#deps.directory, errorShape === "gemini" ? "x-goog-api-key" : "");
   }
 
   routeFault(principal: Principal, route: Route): Fault | undefined {
@@ -123,8 +123,8 @@ export function presentedToken(headers: IncomingHttpHeaders): string {
 }
 
 /** Looks the key up by its digest; the principal's key may be expired or revoked. */
-export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory): Principal {
-  const token = presentedToken(headers);
+export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory, otherHeader = ""): Principal {
+  const token = presentedToken(headers) || String(headers[otherHeader] ?? "").trim();
   if (token === "") throw missingKeyFault();
   const principal =
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))

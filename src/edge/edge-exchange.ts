@@ -32,6 +32,7 @@ export type UnauthenticatedExchange = {
   readonly baseHeaders: Record<string, string>;
   readonly clientAddress: string;
   readonly receivedAtMs: number;
+  readonly errorShape: Route["errors"];
 };
 
 export type ClientConnectionState = {

@@ -9,6 +9,8 @@ export function missingHostFault(): Fault {
   });
 }
 
+/** Every path of the Gemini dialect. */
+export const GEMINI_PREFIX = "/v1beta/";
 const MESSAGES_PATH = /\/messages(?:\/|$)/;
 
 /** Hints for paths that official clients use and the gateway does not serve; the first match wins. */
@@ -17,6 +19,16 @@ const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
     /^\/openai\/deployments\//,
     "Azure's client is not supported: use the plain client with a base URL that ends in /v1",
   ],
+  [/^\/v1beta\/v1beta\//, "The base URL of a Gemini client must not end in /v1beta: the client adds it"],
+  [
+    /^\/v1(?:alpha|beta1)?\/(?:tunedModels|publishers)\/.*:\w+$/,
+    "POST /v1beta/models/{model}:generateContent generates content; tuned models are not supported",
+  ],
+  [
+    /^\/v1beta\/(?:files|cachedContents|batches|tunedModels|corpora)(?:\/|:|$)/,
+    "Nothing is stored at Google through the gateway: send content inline",
+  ],
+  [/^\/v1beta\/models\/.*:\w+$/, "POST /v1beta/models/{model}:generateContent generates content"],
   [/\/messages\/batches(?:\/|$)/, "Batches are not supported: send the messages one by one to POST /v1/messages"],
   [
     /\/batches(?:\/|$)/,
@@ -57,8 +69,9 @@ export function unknownPathFault(method: string, path: string): Fault {
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
 }
 
-/** Error shape for an unknown path: clients of the messages dialect expect their own. */
+/** Error shape for an unknown path: clients of these dialects expect their own. */
 export function errorShapeAt(path: string): Route["errors"] {
+  if (path.startsWith(GEMINI_PREFIX)) return "gemini";
   return MESSAGES_PATH.test(path) ? "messages" : undefined;
 }
 
@@ -108,6 +121,9 @@ const enableHint = (setting: string) => `The operator can enable it (${setting})
 export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   decisions: fault("decisions_not_enabled", {
     message: `Decisions are not enabled on this deployment. ${enableHint("GATEWAY_DECISIONS")}`,
+  }),
+  gemini: fault("gemini_not_enabled", {
+    message: `The Gemini API is not enabled on this deployment. ${enableHint("GATEWAY_GEMINI")}`,
   }),
   speech: fault("audio_not_enabled", {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,

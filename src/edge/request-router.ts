@@ -7,6 +7,7 @@ import { corsHeaders, isPreflight } from "./cors.ts";
 import type { AddressLimit, EdgeDeps } from "./edge-deps.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
 import { addressRateLimitFault, errorShapeAt, methodFault, missingHostFault, unknownPathFault } from "./edge-faults.ts";
+import { geminiPath, takeKeyFromQuery } from "./gemini-requests.ts";
 import { type RouteLookup, type RouteMatch, RouteTable } from "./route-table.ts";
 
 const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
@@ -40,10 +41,12 @@ export class RequestRouter {
     const { method = "GET" } = request;
     const url = originForm(request.url ?? "/");
     const mark = url.indexOf("?");
-    const path = mark < 0 ? url : url.slice(0, mark);
+    const sentPath = mark < 0 ? url : url.slice(0, mark);
+    const path = sentPath.includes("/models") ? geminiPath(sentPath, request) : sentPath;
     const lookup = findRoute(this.#routeTable, method, path);
     this.#identify(exchange, lookup.is === "found" ? lookup.match.route : undefined, path);
     exchange.query = mark < 0 ? "" : url.slice(mark + 1);
+    if (mark >= 0 && exchange.errorShape === "gemini") takeKeyFromQuery(exchange, sentPath);
     const forwarded = request.headers["x-forwarded-for"];
     exchange.clientAddress =
       forwarded === undefined ? connection.peer : forwardedAddress(String(forwarded), connection.peer, this.#deps);

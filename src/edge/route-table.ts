@@ -34,13 +34,17 @@ export class RouteTable {
   /** For a request that no fixed path serves. */
   findByPattern(method: string, path: string): RouteLookup {
     const allow = new Set(this.fixed.get(path)?.keys());
+    let hasSuffix = false;
     for (const { route, pattern, names } of this.#patterns) {
+      // A path with a known suffix is no id that ends with it.
+      if (hasSuffix && greedOf(route.path) === 2) continue;
       const found = pattern.exec(path);
       if (found === null) continue;
       const params = decodeParams(names, found);
       if (params === undefined) continue;
       if (route.method === method) return { is: "found", match: { route, params } };
       allow.add(route.method);
+      hasSuffix ||= greedOf(route.path) === 1;
     }
     if (allow.size === 0) return { is: "unknown" };
     if (allow.has("GET")) allow.add("HEAD");
@@ -56,13 +60,18 @@ export class RouteTable {
         .replace(/\{\w+\}/g, "([^/]+)");
       this.#patterns.push({ route, pattern: new RegExp(`^${source}$`), names });
       // Patterns with a greedy parameter come last, because they would match fixed suffixes.
-      this.#patterns.sort((a, b) => Number(a.route.path.includes("+}")) - Number(b.route.path.includes("+}")));
+      this.#patterns.sort((a, b) => greedOf(a.route.path) - greedOf(b.route.path));
       return;
     }
     const methods = this.fixed.get(path) ?? new Map<string, RouteLookup>();
     methods.set(route.method, { is: "found", match: { route, params: NO_PARAMS } });
     this.fixed.set(path, methods);
   }
+}
+
+/** How much of a path the pattern matches: segments, the middle, or everything to the end. */
+function greedOf(path: string): 0 | 1 | 2 {
+  return path.endsWith("+}") ? 2 : path.includes("+}") ? 1 : 0;
 }
 
 function decodeParams(names: readonly string[], found: RegExpExecArray): Record<string, string> | undefined {

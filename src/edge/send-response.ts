@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpResponse } from "../app/exchange.ts";
 import { toFault } from "../app/to-fault.ts";
-import { envelopeOf, messagesEnvelopeOf } from "../contract/error-envelope.ts";
+import { type ErrorEnvelope, envelopeOf, messagesEnvelopeOf } from "../contract/error-envelope.ts";
 import type { Fault } from "../contract/faults.ts";
+import { geminiErrorOf } from "../contract/gemini-error.ts";
 import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
 import type { ResponseHeaders } from "../http1/server/outbound-response.ts";
 import { cleanUpstreamError } from "../io/upstream/upstream-error.ts";
@@ -61,7 +62,7 @@ function redact(problem: Fault, secrets: readonly string[]): Fault {
 function sendFault(exchange: EdgeExchange, problem: Fault): void {
   const { requestId, errorShape } = exchange;
   const envelope = envelopeOf(problem, requestId, errorShape);
-  const body = JSON.stringify(errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
+  const body = JSON.stringify(errorBody(exchange, envelope, problem));
   const headers = {
     ...exchange.baseHeaders,
     ...problem.headers,
@@ -70,6 +71,14 @@ function sendFault(exchange: EdgeExchange, problem: Fault): void {
     "content-length": String(Buffer.byteLength(body)),
   };
   write(exchange, problem.status, headers, body);
+}
+
+function errorBody({ errorShape, routeId, query }: EdgeExchange, envelope: ErrorEnvelope, problem: Fault): unknown {
+  if (errorShape === "messages") return messagesEnvelopeOf(envelope);
+  if (errorShape !== "gemini") return envelope;
+  const error = geminiErrorOf(envelope, { status: problem.status, retryAfter: problem.headers?.["retry-after"] });
+  // A client that reads an array of answers gets an array.
+  return routeId === "streamGenerateContent" && new URLSearchParams(query).get("alt") !== "sse" ? [error] : error;
 }
 
 function write(

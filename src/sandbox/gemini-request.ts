@@ -24,7 +24,7 @@ const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";
 
 const thoughtSignature = z.string().min(1).optional();
 const struct = z.record(z.string(), z.unknown());
-const text = z.strictObject({ text: z.string(), thought: z.literal(false).optional(), thoughtSignature });
+const text = z.strictObject({ text: z.string(), thought: z.boolean().optional(), thoughtSignature });
 const inlineData = z.strictObject({
   inlineData: z.strictObject({
     mimeType: z.string().regex(/^(image|audio|video|application|text)\/[\w.+-]+$/),
@@ -32,22 +32,37 @@ const inlineData = z.strictObject({
   }),
 });
 const functionCall = z.strictObject({
-  functionCall: z.strictObject({ id: z.string().min(1), name: z.string().min(1), args: struct }),
+  functionCall: z.strictObject({ id: z.string().min(1).optional(), name: z.string().min(1), args: struct.default({}) }),
   thoughtSignature,
 });
 const functionResponse = z.strictObject({
-  functionResponse: z.strictObject({ id: z.string().min(1), name: z.string().min(1), response: struct }),
+  functionResponse: z.strictObject({ id: z.string().min(1).optional(), name: z.string().min(1), response: struct }),
 });
 
-const content = z.discriminatedUnion("role", [
-  z.strictObject({ role: z.literal("user"), parts: z.array(z.union([text, inlineData, functionResponse])).min(1) }),
+const content = z.union([
+  z.strictObject({
+    role: z.literal("user").default("user"),
+    parts: z.array(z.union([text, inlineData, functionResponse])).min(1),
+  }),
   z.strictObject({ role: z.literal("model"), parts: z.array(z.union([text, functionCall])).min(1) }),
 ]);
+
+/** Google's subset of OpenAPI schemas writes types in capitals. */
+const openApiSchema = z
+  .looseObject({})
+  .transform(
+    (schema): Record<string, unknown> =>
+      JSON.parse(JSON.stringify(schema), (key, value) =>
+        key === "type" && typeof value === "string" ? value.toLowerCase() : value,
+      ),
+  )
+  .optional();
 
 const declaration = z.strictObject({
   name: z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/),
   description: z.string().optional(),
   parametersJsonSchema: z.looseObject({}).optional(),
+  parameters: openApiSchema,
 });
 
 const generationConfig = z.strictObject({
@@ -58,9 +73,19 @@ const generationConfig = z.strictObject({
   stopSequences: z.array(z.string().min(1)).max(5).optional(),
   responseMimeType: z.enum(["text/plain", "application/json"]).optional(),
   responseJsonSchema: z.looseObject({}).optional(),
+  responseSchema: openApiSchema,
+  candidateCount: z.int().min(1).max(8).optional(),
+  seed: z.int().optional(),
+  presencePenalty: z.number().min(-2).max(2).optional(),
+  frequencyPenalty: z.number().min(-2).max(2).optional(),
+  responseModalities: z.array(z.enum(["TEXT"])).optional(),
   thinkingConfig: z
     .strictObject({
-      thinkingLevel: z.enum(["minimal", "low", "medium", "high"]).optional(),
+      thinkingLevel: z
+        .string()
+        .transform((level) => level.toLowerCase())
+        .pipe(z.enum(["minimal", "low", "medium", "high"]))
+        .optional(),
       thinkingBudget: z.int().min(-1).optional(),
       includeThoughts: z.boolean().optional(),
     })
@@ -70,7 +95,10 @@ const generationConfig = z.strictObject({
 /** All fields of the API; any other is rejected, as by the real service. */
 const body = z.strictObject({
   contents: z.array(content).min(1),
-  systemInstruction: z.strictObject({ parts: z.array(z.strictObject({ text: z.string() })).min(1) }).optional(),
+  systemInstruction: z
+    .strictObject({ role: z.string().optional(), parts: z.array(z.strictObject({ text: z.string() })).min(1) })
+    .optional(),
+  safetySettings: z.array(z.strictObject({ category: z.string(), threshold: z.string() })).optional(),
   tools: z
     .array(z.strictObject({ functionDeclarations: z.array(declaration).min(1) }))
     .max(1, "all functions belong into one tool")
@@ -111,7 +139,8 @@ function functionDeclarations({ tools }: GeminiBody) {
 }
 
 function findConflict(request: GeminiBody): string | undefined {
-  const { thinkingConfig: thinking, responseJsonSchema, responseMimeType } = request.generationConfig ?? {};
+  const { thinkingConfig: thinking, responseMimeType, ...schemas } = request.generationConfig ?? {};
+  const responseJsonSchema = schemas.responseJsonSchema ?? schemas.responseSchema;
   if (thinking?.thinkingLevel !== undefined && thinking.thinkingBudget !== undefined)
     return "You can only set only one of thinking budget and thinking level.";
   if (responseJsonSchema !== undefined && responseMimeType !== "application/json")
@@ -128,7 +157,7 @@ function findConflict(request: GeminiBody): string | undefined {
 
 /** Turns alternate, calls and responses match in order, and signed parts come back signed. */
 function findTurnProblem(contents: readonly GeminiContent[]): string | undefined {
-  let open: readonly { readonly id: string; readonly name: string }[] = [];
+  let open: readonly { readonly id?: string | undefined; readonly name: string }[] = [];
   for (const [at, turn] of contents.entries()) {
     if (at > 0 && contents[at - 1]?.role === turn.role)
       return "Please ensure that turns alternate between user and model.";
@@ -141,7 +170,7 @@ function findTurnProblem(contents: readonly GeminiContent[]): string | undefined
     const answers = turn.parts.flatMap((part) => ("functionResponse" in part ? [part.functionResponse] : []));
     if (answers.length !== open.length)
       return "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
-    if (answers.some(({ id, name }, index) => id !== open[index]?.id || name !== open[index]?.name))
+    if (answers.some(({ id, name }, index) => (id && id !== open[index]?.id) || name !== open[index]?.name))
       return "Please ensure that function responses have the ids and names of their calls.";
     open = [];
   }
@@ -152,14 +181,18 @@ function findTurnProblem(contents: readonly GeminiContent[]): string | undefined
 
 function findSignatureProblem({ parts }: Extract<GeminiContent, { role: "model" }>): string | undefined {
   let calls = 0;
+  let written = "";
   for (const part of parts) {
     const { thoughtSignature: signature } = part;
+    if ("text" in part) written = part.thought === true ? written : written + part.text;
     if ("functionCall" in part) {
       calls += 1;
       if (calls === 1 && signature === undefined)
         return `Function call is missing a thought_signature in functionCall parts: ${part.functionCall.name}.`;
     }
-    if (signature !== undefined && signature !== SKIP_SIGNATURE_CHECK && signature !== signatureOf(part))
+    // A stream signs its text on an empty part after it.
+    const signed = "text" in part && part.text === "" ? { text: written } : part;
+    if (signature !== undefined && signature !== SKIP_SIGNATURE_CHECK && signature !== signatureOf(signed))
       return "Corrupted thought signature.";
   }
   return undefined;
@@ -170,10 +203,10 @@ function toPrompt(request: GeminiBody): SandboxPrompt {
   const { thinkingLevel, includeThoughts } = config.thinkingConfig ?? {};
   return {
     turns: turnsOf(request),
-    tools: functionDeclarations(request).map(({ name, description, parametersJsonSchema }) => ({
+    tools: functionDeclarations(request).map(({ name, description, parametersJsonSchema, parameters }) => ({
       name,
       description: description ?? "",
-      schema: parametersJsonSchema ?? { type: "object", properties: {} },
+      schema: parametersJsonSchema ?? parameters ?? { type: "object", properties: {} },
     })),
     toolChoice: toolChoiceOf(request),
     maxToolCalls: 8,
@@ -191,7 +224,8 @@ function toolChoiceOf({ toolConfig }: GeminiBody): SandboxToolChoice {
   return name === undefined ? { is: "required" } : { is: "named", name };
 }
 
-function formatOf({ responseMimeType, responseJsonSchema }: z.infer<typeof generationConfig>): SandboxFormat {
+function formatOf({ responseMimeType, ...schemas }: z.infer<typeof generationConfig>): SandboxFormat {
+  const responseJsonSchema = schemas.responseJsonSchema ?? schemas.responseSchema;
   if (responseMimeType !== "application/json") return { is: "text" };
   return responseJsonSchema === undefined
     ? { is: "json" }
@@ -204,7 +238,7 @@ function turnsOf({ systemInstruction, contents }: GeminiBody): SandboxTurn[] {
     system === undefined ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
   for (const turn of contents) {
     const messageText = turn.parts
-      .flatMap((part) => ("text" in part && part.text !== "" ? [part.text] : []))
+      .flatMap((part) => ("text" in part && part.text !== "" && part.thought !== true ? [part.text] : []))
       .join("\n");
     if (turn.role === "model") {
       const calls = turn.parts.flatMap((part) =>
@@ -227,6 +261,6 @@ function turnsOf({ systemInstruction, contents }: GeminiBody): SandboxTurn[] {
 
 /** The gateway wraps a text result in an object. */
 function toolResultText(response: Readonly<Record<string, unknown>>): string {
-  const { result, ...others } = response;
-  return typeof result === "string" && Object.keys(others).length === 0 ? result : JSON.stringify(response);
+  const { result, output = result, ...others } = response;
+  return typeof output === "string" && Object.keys(others).length === 0 ? output : JSON.stringify(response);
 }

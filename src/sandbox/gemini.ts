@@ -1,5 +1,6 @@
+import { isJsonObject, tryParseJson } from "../kit/json.ts";
 import { parseGemini, type SandboxGeminiRequest, signatureOf } from "./gemini-request.ts";
-import { generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
+import { countInputTokens, generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
 import { splitWords } from "./tokens.ts";
 import {
   bearerToken,
@@ -13,7 +14,7 @@ import {
 type GeminiReply = Extract<ReplyResult, { is: "reply" }>;
 type GeminiPart = Readonly<Record<string, unknown>>;
 
-const PATH = /^\/v1\/models\/([^/:]+):(generateContent|streamGenerateContent)$/;
+const PATH = /^\/v1\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/;
 
 /** Gemini's generateContent, as JSON and as server-sent events, with signed texts and calls. */
 export const geminiFormat: WireFormat = {
@@ -25,15 +26,31 @@ export const geminiFormat: WireFormat = {
   },
   parse({ path, query, body }) {
     const [, name = "", method] = PATH.exec(path) ?? [];
-    const request = parseGemini(body);
+    const request = parseGemini(method === "countTokens" ? countedRequest(body) : body);
     if (request.is === "error") return request;
     const model = decodeURIComponent(name);
+    if (method === "countTokens") return { is: "accepted", model, respond: () => respondCount(request) };
     const streamed = new URLSearchParams(query).get("alt") === "sse" ? "events" : "list";
     const transport = method === "generateContent" ? "whole" : streamed;
     return { is: "accepted", model, respond: (provider) => respond(request, model, transport, provider) };
   },
   errorBody,
 };
+
+/** Contents alone, or a whole request with its model. */
+function countedRequest(body: Buffer): Buffer {
+  const value = tryParseJson(body);
+  const whole = isJsonObject(value) ? value["generateContentRequest"] : undefined;
+  if (!isJsonObject(whole)) return body;
+  const { model: _, ...request } = whole;
+  return Buffer.from(JSON.stringify(request));
+}
+
+function respondCount({ prompt }: SandboxGeminiRequest): SimulatedResponse {
+  const totalTokens = countInputTokens(prompt);
+  const body = JSON.stringify({ totalTokens, promptTokensDetails: [{ modality: "TEXT", tokenCount: totalTokens }] });
+  return { is: "body", contentType: "application/json; charset=UTF-8", body, tokens: 1 };
+}
 
 const ERROR_STATUSES: Readonly<Record<number, string>> = {
   400: "INVALID_ARGUMENT",

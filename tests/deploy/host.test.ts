@@ -20,7 +20,8 @@ async function startNginx(gatewayPort: number): Promise<Balancer> {
   const shipped = read("deploy/nginx/gateway.conf")
     .replace(/(?: {4}server [\d.]+:8080 .*\n)+/, `    server 127.0.0.1:${gatewayPort};\n`)
     .replace("listen 80;", `listen 127.0.0.1:${port};`)
-    .replace("    listen [::]:80;\n", "");
+    .replace("    listen [::]:80;\n", "")
+    .replace("/var/log/nginx/", `${folder}/`);
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${folder}/${name};`,
   );
@@ -145,7 +146,8 @@ describe("load balancers", () => {
   test.skipIf(!isThere("nginx"))("nginx accepts its file", () => {
     const folder = folderForTest();
     const main = path.join(folder, "nginx.conf");
-    const included = path.join(PROJECT_ROOT, "deploy/nginx/gateway.conf");
+    const included = path.join(folder, "gateway.conf");
+    writeFileSync(included, read("deploy/nginx/gateway.conf").replace("/var/log/nginx/", `${folder}/`));
     writeFileSync(
       main,
       `pid ${folder}/pid; error_log stderr; events {} http { access_log off; client_body_temp_path ${folder}/b; include ${included}; }`,
@@ -174,6 +176,16 @@ describe("load balancers", () => {
       }
     },
   );
+
+  test("GEM-01 neither logs the query of a request, which may have a key", () => {
+    const [, haproxy = ""] = /^ {2}log-format "(.*)"$/m.exec(read("deploy/haproxy/haproxy.cfg")) ?? [];
+    expect(haproxy).toMatch(/%HM %HP %HV/);
+    expect(haproxy).not.toMatch(/%(r|HU|HQ)\b|capture/);
+    const [, nginx = ""] = /^log_format gateway ([^;]*);$/m.exec(read("deploy/nginx/gateway.conf")) ?? [];
+    expect(nginx).toMatch(/\$request_method \$uri /);
+    expect(nginx).not.toMatch(/\$(request|request_uri|args|query_string|http_referer)\b(?!_)/);
+    expect(read("deploy/nginx/gateway.conf")).toMatch(/^ {4}access_log \S+ gateway;$/m);
+  });
 
   test("both wait longer than the gateway, do not buffer, and retry no request", () => {
     const haproxy = read("deploy/haproxy/haproxy.cfg");

@@ -37,6 +37,13 @@ const TABLE: Readonly<Record<string, string | null>> = {
   "GET /v1/models/{id+}": "inference:models",
   "POST /v1/decisions": "inference:decisions",
   "POST /openai/v1/decisions": "inference:decisions",
+  "POST /v1beta/models/{model+}:generateContent": "inference:chat",
+  "POST /v1beta/models/{model+}:streamGenerateContent": "inference:chat",
+  "POST /v1beta/models/{model+}:countTokens": "inference:chat",
+  "POST /v1beta/models/{model+}:embedContent": "inference:embeddings",
+  "POST /v1beta/models/{model+}:batchEmbedContents": "inference:embeddings",
+  "GET /v1beta/models": "inference:models",
+  "GET /v1beta/models/{model+}": "inference:models",
   "GET /v1/auth/validate": null,
   "GET /v1/requests/{id}": null,
 };
@@ -47,7 +54,13 @@ const CARRIERS = {
 } as const;
 
 /** A valid request of each surface. */
+const CONTENT = { parts: [{ text: "Hello!" }] };
 const BODIES: Readonly<Record<string, unknown>> = {
+  "/v1beta/models/sandbox/chat:generateContent": { contents: [CONTENT] },
+  "/v1beta/models/sandbox/chat:streamGenerateContent": { contents: [CONTENT] },
+  "/v1beta/models/sandbox/chat:countTokens": { contents: [CONTENT] },
+  "/v1beta/models/sandbox/embed:embedContent": { content: CONTENT },
+  "/v1beta/models/sandbox/embed:batchEmbedContents": { requests: [{ content: CONTENT }] },
   "/v1/decisions": { model: "sandbox/decide", state: "On.", questions: { q: { type: "noul", instructions: "On?" } } },
   "/openai/v1/decisions": {
     model: "sandbox/decide",

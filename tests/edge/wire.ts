@@ -162,7 +162,7 @@ type Refusal = { readonly status: number; readonly text: string; readonly header
 /** ERR-01: the envelope is complete, its id equals the header's, and it shows no internals. */
 export function expectEnvelope({ status, text, header }: Refusal): JsonObject {
   expect(status, text).toBeGreaterThanOrEqual(400);
-  const body: unknown = JSON.parse(text);
+  const body = unwrapGoogleError(JSON.parse(text), status);
   if (!isJsonObject(body) || !isJsonObject(body["error"])) throw new Error(`no envelope: ${text.slice(0, 300)}`);
   const { error } = body;
   // On the messages surface it is wrapped in the dialect's envelope (ERR-03).
@@ -183,6 +183,20 @@ export function expectEnvelope({ status, text, header }: Refusal): JsonObject {
   expect(header("content-type")).toBe("application/json");
   expect(text).not.toMatch(PRIVATE);
   return error;
+}
+
+/** The envelope in an error of the Gemini dialect, which a stream of an array has in an array (GEM-01). */
+function unwrapGoogleError(read: unknown, status: number): unknown {
+  const body: unknown = Array.isArray(read) ? read[0] : read;
+  const error = isJsonObject(body) ? body["error"] : undefined;
+  if (!isJsonObject(error) || !Array.isArray(error["details"])) return body;
+  const { message, code, status: name, details } = error;
+  expect(code).toBe(status);
+  expect(name).toMatch(/^[A-Z_]+$/);
+  const [info] = details;
+  const metadata = isJsonObject(info) && isJsonObject(info["metadata"]) ? info["metadata"] : {};
+  const { type, code: own, request_id, param } = metadata;
+  return { error: { message, type, code: own, request_id, ...(param === undefined ? {} : { param }) } };
 }
 
 export function expectWireEnvelope(answer: WireAnswer): JsonObject {

@@ -38,7 +38,7 @@ const run = (file: string, args: readonly string[]) =>
   });
 
 describe("PORTAL-09 lines of the connect pages", { timeout: 60_000 }, () => {
-  test.each(["openai-ts", "anthropic", "vercel-ai", "langchain"])(
+  test.each(["openai-ts", "anthropic", "google-genai", "vercel-ai", "langchain"])(
     "%s: the program runs as it stands there, and the log names the client",
     async (id) => {
       writeFileSync(path.join(folder, "hello.ts"), fileOf(id, "hello.ts"));
@@ -49,7 +49,7 @@ describe("PORTAL-09 lines of the connect pages", { timeout: 60_000 }, () => {
     },
   );
 
-  test.each(["openai-python", "anthropic", "langchain"])("%s: the Python is Python", async (id) => {
+  test.each(["openai-python", "anthropic", "google-genai", "langchain"])("%s: the Python is Python", async (id) => {
     await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", fileOf(id, "hello.py")]);
   });
 

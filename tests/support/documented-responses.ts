@@ -59,11 +59,16 @@ function unnamedIn({ id }: Route, { status, headers }: Called): string | undefin
 }
 
 function wrongRefusal(route: Route, { status, headers, body }: Called): string | undefined {
-  const code: unknown = body?.error?.code;
+  const code: unknown = route.errors === "gemini" ? geminiCode(body) : body?.error?.code;
   if (status === 401 && headers.get("www-authenticate") !== "Bearer") return "401 without WWW-Authenticate: Bearer";
   if ((status === 429 || status === 503) && !/^\d+$/.test(headers.get("retry-after") ?? ""))
     return `${status} without Retry-After`;
   return faultsOf(route).some((one) => one === code) ? undefined : `${status} ${code}`;
+}
+
+/** An array stands for a stream that failed before its first byte. */
+function geminiCode(body: Called["body"]): unknown {
+  return (Array.isArray(body) ? body[0] : body)?.error?.details?.[0]?.metadata?.code;
 }
 
 function wrongAnswer({ answer }: Route, { status, headers, body, text }: Called): string | undefined {

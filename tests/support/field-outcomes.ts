@@ -30,7 +30,7 @@ export type FieldResult = {
 
 export type FieldSurface = {
   readonly name: keyof typeof NO_OP_FIELDS;
-  readonly url: string;
+  readonly url: string | ((column: FieldColumn) => string);
   /** The format in which the caller's body is forwarded. */
   readonly ownFormat?: WireFormatName;
   /** The whole request around a case: model, context, and what the field at the path needs beside it. */
@@ -167,7 +167,8 @@ function isAbout(param: string | undefined, path: string): boolean {
 async function exchange(surface: Surface, column: FieldColumn, body: string): Promise<Exchange> {
   const upstream = surface.scene.at(column.provider);
   const before = upstream.requests.length;
-  const called = await surface.scene.gateway.call(surface.key, surface.url, { body });
+  const url = typeof surface.url === "string" ? surface.url : surface.url(column);
+  const called = await surface.scene.gateway.call(surface.key, url, { body });
   const received = upstream.requests
     .slice(before)
     .map(({ path, json, headers: sent }) => [path, json, sent["anthropic-beta"] ?? null]);
@@ -179,8 +180,9 @@ export function exchangeOf(
   effect: string,
 ): Exchange {
   const error: Json = typeof body === "object" ? body?.error : undefined;
+  const param = error?.param ?? error?.details?.[0]?.metadata?.param;
   const omitted = (headers.get("x-svc-omitted") ?? "").split(",").filter((one) => one !== "");
-  return { status, param: error?.param, omitted, effect };
+  return { status, param, omitted, effect };
 }
 
 export function figuresOf(results: readonly FieldResult[]): string {

@@ -55,7 +55,7 @@ function configOf(port: number, statisticsPort: number, gatewayPorts: readonly n
   const changes: readonly (readonly [RegExp, string])[] = [
     [/^ {2}log stdout .*\n/m, ""],
     [/^ {2}log global\n/m, ""],
-    [/^ {2}option httplog\n/m, ""],
+    [/^ {2}# The HTTP format .*\n {2}log-format .*\n/m, ""],
     [/^ {2}maxconn 20000$/m, "  maxconn 2000"],
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/bind 127\.0\.0\.1:8404/, `bind 127.0.0.1:${statisticsPort}`],

@@ -118,7 +118,7 @@ export class AttemptStage {
     const { gateway, trace, sink } = this.#request;
     recordOpened(gateway, trace);
     const headers = this.responseHeaders();
-    headers["content-type"] ??= "text/event-stream; charset=utf-8";
+    headers["content-type"] ??= this.adapter?.streamResponseType ?? "text/event-stream; charset=utf-8";
     headers["cache-control"] = "no-cache";
     sink.start(200, headers);
   }

@@ -1,8 +1,8 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
-import { countTokensAdapter, isCountingUnsupported } from "../../io/upstream/count-tokens-adapter.ts";
-import type { InboundMessages, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { isCountingUnsupported } from "../../io/upstream/count-tokens-adapter.ts";
+import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
@@ -29,37 +29,48 @@ import { disconnectedRecord } from "./settled-end.ts";
 import { traceUndecoded } from "./trace-undecoded.ts";
 import { waitForSlot } from "./wait-for-slot.ts";
 
+/** What the counting routes of the dialects do differently. */
+export type CountSurface<In extends InboundRequest> = {
+  readonly surface: In["dialect"];
+  decode(body: Buffer): DecodedChatRequest<In>;
+  /** Undefined: the endpoint does not count. */
+  adapterFor(inbound: In, target: AdapterTarget): UpstreamAdapter | undefined;
+  /** The response to a count of the gateway's own. */
+  render(inputTokens: number): string;
+};
+
 /**
- * Counts the input tokens of a messages request. It is planned like the request itself, so that policy applies; a planned
+ * Counts the input tokens of a request. It is planned like the request itself, so that policy applies; a planned
  * endpoint with a count API counts, otherwise the gateway does. Nothing is held or charged.
  */
-export async function countTokens(
+export async function countTokens<In extends InboundRequest>(
   gateway: GatewayDeps,
   exchange: Exchange,
   sink: ResponseSink,
-  decode: (body: Buffer) => DecodedChatRequest<InboundMessages>,
+  counting: CountSurface<In>,
 ): Promise<void> {
-  const trace = new RequestTrace(exchange, principalOf(exchange), "messages", gateway.clock);
+  const { surface } = counting;
+  const trace = new RequestTrace(exchange, principalOf(exchange), surface, gateway.clock);
   let hasSlot = false;
   let bytes: Buffer | undefined;
-  let decoded: ReturnType<typeof decode> | undefined;
+  let decoded: DecodedChatRequest<In> | undefined;
   try {
     rejectLoop(trace.hops, gateway.loopDetection.mark);
     bytes = await exchange.body();
-    decoded = decode(bytes);
+    decoded = counting.decode(bytes);
     const { inbound } = decoded.request;
     gateway.recheckKey(exchange);
     trace.modelRequested = inbound.call.model;
     const { workspace, key } = trace.principal;
     // Zero input tokens and no extras: an overlong or unpriced request can still be counted.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
-    const { request: messages } = decoded;
+    const { request: counted } = decoded;
     const request: PlanningRequest = {
-      surface: "messages",
+      surface,
       workspace,
       keyId: key.id,
       outline: chatOutline(unpriced, 0),
-      inspected: { content: () => messages.content(), sessionId: inbound.call.routingHints?.sessionId },
+      inspected: { content: () => counted.content(), sessionId: inbound.call.routingHints?.sessionId },
     };
     let planned = planOutline(gateway, request);
     if (planned.isUninspected) {
@@ -77,13 +88,13 @@ export async function countTokens(
     if (gateway.queue.tryEnter() === "wait" && (await waitForSlot(gateway, trace, sink)) === "left")
       return await settleUncharged(gateway, trace, disconnectedRecord(trace));
     hasSlot = true;
-    const count = await countAtProvider({ gateway, trace, sink, inbound, plan, ...current, recheckKey });
+    const adapterFor = (target: AdapterTarget) => counting.adapterFor(inbound, target);
+    const count = await countAtProvider({ gateway, trace, sink, inbound, adapterFor, plan, ...current, recheckKey });
     if (count.is === "disconnected") {
       await settleUncharged(gateway, trace, disconnectedRecord(trace));
       return;
     }
-    const body =
-      count.is === "counted" ? count.body : JSON.stringify({ input_tokens: await countLocally(gateway, inbound) });
+    const body = count.is === "counted" ? count.body : counting.render(await countLocally(gateway, inbound));
     trace.markFirstByte();
     await settleUncharged(
       gateway,
@@ -125,15 +136,17 @@ type CountRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "in
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly sink: ResponseSink;
-  readonly inbound: InboundMessages;
+  readonly inbound: InboundRequest;
+  readonly adapterFor: (target: AdapterTarget) => UpstreamAdapter | undefined;
   readonly plan: Plan;
 };
 
 /** Tries the planned endpoints with a count API, if the first planned endpoint has one. */
 async function countAtProvider(request: CountRequest): Promise<CountOutcome> {
-  const { gateway, trace, sink, inbound, plan, currentPolicy, changedRouter, inspected, recheckKey } = request;
+  const { gateway, trace, sink, inbound, adapterFor, plan, currentPolicy, changedRouter, inspected, recheckKey } =
+    request;
   const countAdapterFor = ({ endpoint, model }: Attempt) =>
-    countTokensAdapter(inbound, {
+    adapterFor({
       endpoint,
       model,
       head: { id: trace.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
@@ -182,6 +195,6 @@ function countOutcome(outcome: EndedAttempt, adapter: UpstreamAdapter | undefine
 }
 
 /** Uses a generic tokenizer, or an estimate by length when that is overloaded. */
-async function countLocally({ tokenCounter }: GatewayDeps, inbound: InboundMessages): Promise<number> {
+async function countLocally({ tokenCounter }: GatewayDeps, inbound: InboundRequest): Promise<number> {
   return (await countInput(tokenCounter, inbound.call)) ?? estimateInput(inbound, expectedTextTokens);
 }

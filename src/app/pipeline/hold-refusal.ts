@@ -13,6 +13,7 @@ const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   chat: "lower max_tokens",
   messages: "lower max_tokens",
   responses: "lower max_output_tokens",
+  gemini: "lower generationConfig.maxOutputTokens",
   embeddings: "send fewer or shorter inputs",
   transcriptions: "send a shorter recording",
   speech: "send a shorter text",

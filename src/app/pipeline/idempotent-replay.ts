@@ -159,11 +159,12 @@ async function replayResponse(request: ReplayRequest, first: ChargedKeyUse, logg
 const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] satisfies TranscriptFormat[]);
 
 /**
- * Clients save audio and plain transcripts without reading them, so a notice would be played or shown as subtitles.
+ * Clients save audio and plain transcripts without reading them, so a notice would be played or shown as subtitles. Clients of
+ * the Gemini dialect take any object for an answer.
  * Decisions must answer every question or fail.
  */
 function requiresFullResponse({ status }: ChargedKeyUse, surface: Surface, loggableBody: Buffer): boolean {
-  if (surface === "speech") return true;
+  if (surface === "speech" || surface === "gemini") return true;
   if (surface === "decisions") return status === ANSWERED;
   return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(tryParseJson(loggableBody)?.["response_format"]);
 }

@@ -216,12 +216,19 @@ export function judgeContent(
     : inspection.apply(policy, dataClasses, reply, layers);
 }
 
+/** Log probabilities of the Gemini dialect, which no other one can request. */
+const LOGPROB_FIELDS: ReadonlySet<string> = new Set(["generationConfig.responseLogprobs", "generationConfig.logprobs"]);
+
 /** Whether originals can be put back in the reply to a request. */
-export function replyTo(surface: Surface, { requirements: { parameters, otherParameters } }: RequestOutline): Reply {
+export function replyTo(
+  surface: Surface,
+  { requirements: { parameters, otherParameters, nativeFields } }: RequestOutline,
+): Reply {
   const isUnrestorable =
     surface === "speech" ||
     surface === "embeddings" ||
     LOGPROB_PARAMETERS.some((name) => parameters.includes(name)) ||
+    nativeFields?.some((path) => LOGPROB_FIELDS.has(path)) === true ||
     // The only value of a transcription's `include` is `logprobs`.
     otherParameters?.includes("include") === true;
   return isUnrestorable ? "unrestorable" : "restorable";

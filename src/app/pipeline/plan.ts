@@ -153,7 +153,7 @@ function planningContext(
     rejectedClaims: planning.rejectedClaims.size === 0 ? undefined : planning.rejectedClaims,
     circuits: nodes === undefined ? planning.breakers : breakersWithNodes(planning.breakers, nodes),
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
-    support: DIALECT_SUPPORT[surface === "messages" || surface === "responses" ? surface : "chat"],
+    support: DIALECT_SUPPORT[isChatLike(surface) ? surface : "chat"],
     walletPerUsd:
       outline.routingHints?.provider?.maxPrice === undefined
         ? undefined

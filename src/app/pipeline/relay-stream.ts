@@ -206,9 +206,9 @@ class StreamRelay {
     return all === "" ? true : relay.sink.write(all);
   }
 
-  /** The dialect's keep-alive event is valid only after its first event; before that an SSE comment is sent. */
+  /** The dialect's keep-alive event is valid only after its first event; before that an SSE comment is sent. White space is always valid. */
   #keepAliveText(): string {
-    return this.#hasBegun || this.#dialectKeepAlive === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
+    return this.#hasBegun || this.#dialectKeepAlive.trim() === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
   }
 
   /** One timer per period: restarting a timer with every frame would cost more than the frame. */

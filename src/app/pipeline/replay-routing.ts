@@ -32,7 +32,7 @@ export type ReplayResult =
       readonly by: "the same endpoint" | "another endpoint";
     };
 
-const ROUTED_SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses"]);
+const ROUTED_SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses", "gemini"]);
 
 const NO_OWN_KEYS: PlanningDeps["ownKeys"] = { of: () => undefined };
 

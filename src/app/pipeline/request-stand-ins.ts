@@ -52,7 +52,9 @@ export function* visibleTexts(content: unknown): Generator<string> {
  */
 export function conversationOf(content: unknown, sessionId: string | undefined): string {
   if (sessionId !== undefined) return `session ${sessionId}`;
-  const first = isJsonObject(content) ? firstUserMessage(content["messages"] ?? content["input"]) : undefined;
+  const first = isJsonObject(content)
+    ? firstUserMessage(content["messages"] ?? content["input"] ?? content["contents"])
+    : undefined;
   return createHash("sha256")
     .update(JSON.stringify([...ownTexts(first ?? content)]))
     .digest("base64");
@@ -69,6 +71,9 @@ function* ownTexts(value: unknown): Generator<string> {
 
 function firstUserMessage(turns: unknown): unknown {
   if (!Array.isArray(turns)) return turns;
-  const first = turns.find((turn) => isJsonObject(turn) && turn["role"] === "user");
-  return isJsonObject(first) ? first["content"] : undefined;
+  // In the Gemini dialect a turn without a role is the user's.
+  const first = turns.find(
+    (turn) => isJsonObject(turn) && (turn["role"] ?? ("parts" in turn ? "user" : "")) === "user",
+  );
+  return isJsonObject(first) ? (first["content"] ?? first["parts"]) : undefined;
 }

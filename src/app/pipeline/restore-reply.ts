@@ -5,10 +5,30 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { JsonDocument } from "../../kit/json-document.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import type { ReplyStream, StreamPiece, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import {
+  candidateAt,
+  deltasOfAnswer,
+  GEMINI_EVENTS,
+  geminiArray,
+  groupsInAnswer,
+  hasSources,
+  isAnswerFinished,
+  sourcesOf,
+  textOfCandidate,
+  withCandidates,
+  withMovedSources,
+} from "./restore-gemini.ts";
+import type { Delta, StreamFormat, WrittenEvent } from "./stream-delta.ts";
 
 /** Reasoning that a provider may have signed stays as it is, so that its signature holds when it is sent back. */
 const SIGNED_TYPES: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking", "reasoning"]);
-const SIGNED_MEMBERS: ReadonlySet<string> = new Set(["reasoning_details", "signature", "encrypted_content"]);
+const SIGNED_MEMBERS: ReadonlySet<string> = new Set([
+  "reasoning_details",
+  "signature",
+  "encrypted_content",
+  "thoughtSignature",
+  "thought_signature",
+]);
 
 export const isSignedReasoning = ({ type }: JsonObject) => SIGNED_TYPES.has(type);
 export const isSignedMember = (name: string) => SIGNED_MEMBERS.has(name);
@@ -34,8 +54,14 @@ export function withRestoration(adapter: UpstreamAdapter, restorer: Restorer, su
       : {
           decodeInSlices: async (document, headers, work) => restored(await decodeInSlices(document, headers, work)),
         }),
-    openReplyStream: () => new RestoredStream(adapter.openReplyStream(), restorer),
+    openReplyStream: () =>
+      new RestoredStream(adapter.openReplyStream(), restorer, formatOf(surface, adapter.streamResponseType)),
   };
+}
+
+function formatOf(surface: Surface, contentType: string | undefined): StreamFormat {
+  if (surface !== "gemini") return EVENTS;
+  return contentType?.startsWith("application/json") === true ? geminiArray() : GEMINI_EVENTS;
 }
 
 function restoredReply(reply: WholeReply, restorer: Restorer): WholeReply {
@@ -81,6 +107,7 @@ const NUMERIC = /^[1-9]\d{0,14}$/;
 
 /** Citations name a part of the text beside them by its offsets. */
 function withMovedOffsets(restored: JsonObject, original: JsonObject, restorer: Restorer): JsonObject {
+  if (isJsonObject(original["content"])) return withMovedSources(restored, textOfCandidate(original), restorer);
   const text = original["text"] ?? original["content"];
   const { annotations } = restored;
   if (typeof text !== "string" || !Array.isArray(annotations)) return restored;
@@ -101,20 +128,6 @@ function movedAnnotation(annotation: unknown, channel: RestoredText): unknown {
 
 const OFFSETS: ReadonlySet<string> = new Set(["start_index", "end_index"]);
 
-/** A piece of text in an event of a stream. */
-type Delta = {
-  /** The text that it continues. */
-  readonly key: string;
-  /** Texts of one group follow each other: a new one ends those before it. */
-  readonly group: string;
-  readonly form: "text" | "json" | undefined;
-  readonly text: string;
-  /** The event with another text at this place. */
-  with(event: JsonObject, text: string): JsonObject;
-  /** An event of its own for what was held back. */
-  alone(event: JsonObject, text: string): JsonObject;
-};
-
 type OpenText = {
   readonly channel: RestoredText;
   readonly delta: Delta;
@@ -126,13 +139,17 @@ type OpenText = {
 class RestoredStream implements ReplyStream {
   readonly #inner: ReplyStream;
   readonly #restorer: Restorer;
+  readonly #format: StreamFormat;
   readonly #open = new Map<string, OpenText>();
+  /** What sources of the Gemini dialect count in, by candidate. */
+  readonly #answered = new Map<string, string>();
   /** Events that were added: later ones have higher numbers. */
   #added = 0;
 
-  constructor(inner: ReplyStream, restorer: Restorer) {
+  constructor(inner: ReplyStream, restorer: Restorer, format: StreamFormat) {
     this.#inner = inner;
     this.#restorer = restorer;
+    this.#format = format;
   }
 
   get usage() {
@@ -171,6 +188,9 @@ class RestoredStream implements ReplyStream {
   get unusable() {
     return this.#inner.unusable;
   }
+  get cutsWhenFailed() {
+    return this.#inner.cutsWhenFailed;
+  }
   get finalJson() {
     const final = this.#inner.finalJson;
     return final === undefined ? undefined : restoredJson(final, this.#restorer);
@@ -193,16 +213,14 @@ class RestoredStream implements ReplyStream {
   }
 
   #restored(text: string): string {
-    return text
-      .split(EVENT_END)
-      .map((block) => (block === "" ? "" : this.#event(block)))
-      .join("");
+    if (text === "") return "";
+    const { events, end } = this.#format.read(text);
+    return events.map((event) => this.#event(event)).join("") + end;
   }
 
-  #event(block: string): string {
-    const { head, data } = readBlock(block);
+  #event({ head, data, block }: WrittenEvent): string {
     const event = readEvent(data);
-    if (event === undefined || event["type"] === "ping") return `${block}${EVENT_END}`;
+    if (event === undefined || event["type"] === "ping") return block;
     const deltas = deltasOf(event);
     const keys = new Set(deltas.map(({ key }) => key));
     const groups = endedGroups(event, deltas);
@@ -210,11 +228,11 @@ class RestoredStream implements ReplyStream {
     let own = isSigned(event) ? event : this.#withoutDeltas(event, deltas);
     for (const delta of deltas) {
       const channel = this.#open.get(delta.key)?.channel ?? this.#restorer.open(delta.form);
-      const text = channel.push(delta.text) + (isFinished(event, delta) ? channel.end() : "");
+      const text = channel.push(delta.text) + (isLast(event, delta, deltas) ? channel.end() : "");
       this.#open.set(delta.key, { channel, delta, event, head });
       if (text !== delta.text) own = delta.with(own, text);
     }
-    own = this.#withMovedAnnotations(own);
+    own = this.#withMovedSources(this.#withMovedAnnotations(own), event);
     return before + this.#written(head, own, own === event ? data : undefined);
   }
 
@@ -231,6 +249,20 @@ class RestoredStream implements ReplyStream {
     return { ...event, annotation: movedAnnotation(annotation, open.channel) };
   }
 
+  #withMovedSources(event: JsonObject, original: JsonObject): JsonObject {
+    if (!Array.isArray(original["candidates"])) return event;
+    withCandidates(original, (one, group) => {
+      this.#answered.set(group, (this.#answered.get(group) ?? "") + textOfCandidate(one));
+      return one;
+    });
+    if (!hasSources(original)) return event;
+    const sources = (one: JsonObject) => restoredValue(sourcesOf(one), this.#restorer) as JsonObject;
+    return withCandidates(event, (one, group, at) => {
+      const own = { ...one, ...sources(candidateAt(original, at)) };
+      return withMovedSources(own, this.#answered.get(group) ?? "", this.#restorer);
+    });
+  }
+
   /** What texts that end here still hold. */
   #ended(isOver: (key: string, delta: Delta) => boolean): string {
     let text = "";
@@ -245,19 +277,30 @@ class RestoredStream implements ReplyStream {
 
   #written(head: string, event: JsonObject, data: string | undefined): string {
     const { sequence_number: number } = event;
-    if (typeof number !== "number" || this.#added === 0)
-      return `${head}data: ${data ?? JSON.stringify(event)}${EVENT_END}`;
-    return `${head}data: ${JSON.stringify({ ...event, sequence_number: number + this.#added })}${EVENT_END}`;
+    if (typeof number !== "number" || this.#added === 0) return this.#format.write(head, data ?? JSON.stringify(event));
+    return this.#format.write(head, JSON.stringify({ ...event, sequence_number: number + this.#added }));
   }
 }
 
 const EVENT_END = "\n\n";
 
-function readBlock(block: string): { head: string; data: string } {
+const EVENTS: StreamFormat = {
+  read: (text) => ({
+    events: text
+      .split(EVENT_END)
+      .filter((block) => block !== "")
+      .map((block) => readBlock(block)),
+    end: "",
+  }),
+  write: (head, data) => `${head}data: ${data}${EVENT_END}`,
+};
+
+function readBlock(block: string): WrittenEvent {
   const lines = block.split("\n");
   const isData = (line: string) => line.startsWith("data:");
   const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
   return {
+    block: block + EVENT_END,
     head: head.join(""),
     data: lines
       .filter(isData)
@@ -284,7 +327,8 @@ function isSigned({ type, delta }: JsonObject): boolean {
 /** The pieces of text in an event: of chat chunks, of messages, or of responses and transcripts. */
 function deltasOf(event: JsonObject): Delta[] {
   if (isSigned(event)) return [];
-  const { type, choices } = event;
+  const { type, choices, candidates } = event;
+  if (Array.isArray(candidates)) return deltasOfAnswer(event);
   if (Array.isArray(choices)) return choices.flatMap(deltasOfChoice);
   if (type === "content_block_delta") return deltasOfBlock(event);
   if (typeof type !== "string" || typeof event["delta"] !== "string") return [];
@@ -372,8 +416,12 @@ function deltasOfBlock({ index, delta }: JsonObject): Delta[] {
   return [{ key: `${String(index)}/${name}`, group: String(index), form, text, with: put, alone: put }];
 }
 
-/** The last piece of a choice may come with its finish reason. */
-function isFinished({ choices }: JsonObject, { group }: Delta): boolean {
+/** The last piece of a text may come with the finish reason of its choice. */
+function isLast(event: JsonObject, delta: Delta, deltas: readonly Delta[]): boolean {
+  const { choices, candidates } = event;
+  const { group } = delta;
+  if (Array.isArray(candidates))
+    return isAnswerFinished(event, group) && deltas.findLast(({ key }) => key === delta.key) === delta;
   return (
     Array.isArray(choices) &&
     choices.some((one) => isJsonObject(one) && String(one["index"]) === group && one["finish_reason"] != null)
@@ -382,7 +430,8 @@ function isFinished({ choices }: JsonObject, { group }: Delta): boolean {
 
 /** Which texts end before an event: those of the same choice or block, or all. */
 function endedGroups(event: JsonObject, deltas: readonly Delta[]): "all" | ReadonlySet<string> {
-  const { choices, index, output_index: item } = event;
+  const { choices, candidates, index, output_index: item } = event;
+  if (Array.isArray(candidates)) return new Set(groupsInAnswer(event));
   if (Array.isArray(choices)) {
     const finished = choices.filter((one) => isJsonObject(one) && one["finish_reason"] != null);
     const ended = finished.map((one: JsonObject) => String(one["index"]));

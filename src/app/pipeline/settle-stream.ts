@@ -107,8 +107,11 @@ async function endBroken(request: AdmittedRequest, stream: StreamedReply, proble
   const lastFrames = stream.fail(envelopeOf(problem, trace.requestId, dialect));
   if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
     await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
-  if (lastFrames === undefined) sink.abort();
-  else sink.end(lastFrames);
+  if (lastFrames === undefined) return sink.abort();
+  if (stream.cutsWhenFailed !== true) return sink.end(lastFrames);
+  sink.write(lastFrames);
+  // The bytes leave the process before the connection is destroyed.
+  setImmediate(() => sink.abort());
 }
 
 /** Output that was sent before the disconnect is charged. */

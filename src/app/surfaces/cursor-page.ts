@@ -31,9 +31,11 @@ function indexAfter<T>(items: readonly T[], idOf: (item: T) => string, id: strin
   return index + 1;
 }
 
+const PAGING = ["cursor", "limit", "after_id"];
+
 /** The same for every page of one list. */
-export function listKey({ route, params, query }: Exchange): string {
-  const rest = [...query].filter(([name]) => name !== "cursor" && name !== "limit" && name !== "after_id");
+export function listKey({ route, params, query }: Exchange, paging: readonly string[] = PAGING): string {
+  const rest = [...query].filter(([name]) => !paging.includes(name));
   return JSON.stringify([route.id, params, rest.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 

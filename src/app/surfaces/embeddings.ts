@@ -65,7 +65,7 @@ function weightsOf(inputs: EmbeddingInputs): number[] {
   return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(conservativeTextTokens);
 }
 
-class EmbeddingInferenceRequest implements InferenceRequest {
+export class EmbeddingInferenceRequest implements InferenceRequest {
   readonly outline: RequestOutline;
   readonly streaming = false;
   readonly inputTokens: number;
@@ -103,8 +103,8 @@ class EmbeddingInferenceRequest implements InferenceRequest {
   }
 
   content(): unknown {
-    const { inputs, user } = this.#ask;
-    return { input: inputs.texts, user };
+    const { inputs, user, task } = this.#ask;
+    return { input: inputs.texts, user, task };
   }
 
   referencesProviderState(): boolean {

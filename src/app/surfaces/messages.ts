@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
+import { countTokensAdapter } from "../../io/upstream/count-tokens-adapter.ts";
 import type { InboundMessages } from "../../io/upstream/upstream-adapter.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
@@ -64,7 +65,12 @@ function headerLine(header: string | string[] | undefined): string | undefined {
 export function countHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
     countMessageTokens: streamed((exchange, sink) =>
-      countTokens(gateway, exchange, sink, (bytes) => decodeMessagesBody(CountTokensRequest, bytes, exchange)),
+      countTokens(gateway, exchange, sink, {
+        surface: "messages",
+        decode: (bytes) => decodeMessagesBody(CountTokensRequest, bytes, exchange),
+        adapterFor: countTokensAdapter,
+        render: (inputTokens) => JSON.stringify({ input_tokens: inputTokens }),
+      }),
     ),
   };
 }

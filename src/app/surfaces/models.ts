@@ -45,7 +45,10 @@ export type ModelDeps = {
 export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
   return {
     listModels: buffered(async (exchange) => jsonWithEtag(exchange, listModels(deps, exchange))),
-    getModel: buffered(async (exchange) => jsonWithEtag(exchange, getModel(deps, exchange))),
+    getModel: buffered(async (exchange) => {
+      const { offer, context } = findOffer(deps, exchange, exchange.params["id"] ?? "");
+      return jsonWithEtag(exchange, modelObject(offer, context));
+    }),
   };
 }
 
@@ -55,7 +58,7 @@ const CACHE = {
   vary: "Authorization, X-Api-Key, Origin, Originator, User-Agent",
 };
 
-function jsonWithEtag(exchange: Exchange, body: unknown): HttpResponse {
+export function jsonWithEtag(exchange: Exchange, body: unknown): HttpResponse {
   const text = JSON.stringify(body);
   return respondTagged(exchange, etagFor(text), CACHE, () => ({
     bytes: text,
@@ -214,11 +217,15 @@ function callableEndpoints(
     .filter(({ surfaces }) => surfaces.length > 0);
 }
 
-function getModel(deps: ModelDeps, exchange: Exchange) {
+/** The model with this id or name. Throws if the key cannot use it. */
+export function findOffer(
+  deps: ModelDeps,
+  exchange: Exchange,
+  id: string,
+): { readonly offer: Offer; readonly context: ModelContext } {
   const { workspace, key } = principalOf(exchange);
   const policy = policyOfKey(workspace.policy, key);
   const context = contextOf(deps, workspace);
-  const id = exchange.params["id"] ?? "";
   const ids = findModelIds(id, context.snapshot);
   if (ids.length > 1)
     throw ambiguousModelFault(
@@ -239,7 +246,22 @@ function getModel(deps: ModelDeps, exchange: Exchange) {
   const offer = offerFor(model, deps, context, policy);
   if (offer === undefined)
     throw modelNotFoundFault(`The policy of this key and its workspace allows no endpoint of the model ${model.id}.`);
-  return modelObject(offer, context);
+  return { offer, context };
+}
+
+/** All models that the key can use, in the default order. */
+export function listOffers(
+  deps: ModelDeps,
+  exchange: Exchange,
+): { readonly offers: readonly Offer[]; readonly context: ModelContext } {
+  const { workspace, key } = principalOf(exchange);
+  const policy = policyOfKey(workspace.policy, key);
+  const context = contextOf(deps, workspace);
+  const { snapshot, nowMs } = context;
+  const offers = [...snapshot.models.values()].map((model) =>
+    model.hidden ? undefined : offerFor(model, deps, context, policy),
+  );
+  return { offers: sortOffers(offers.filter(isOffer), "id", snapshot, nowMs), context };
 }
 
 function modelNotFoundFault(message: string) {

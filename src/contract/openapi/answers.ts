@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { FAULTS, type FaultCode } from "../faults.ts";
+import { geminiErrorOf } from "../gemini-error.ts";
 import type { Route, ServingHeaders } from "../route.ts";
 import { faultCodes, faultsOf } from "../route-faults.ts";
+import { GeminiError } from "../schemas/gemini.ts";
 import { IdempotentReplay } from "../schemas/idempotency.ts";
 import type { Json, SchemaBook } from "./schemas.ts";
 
@@ -208,20 +210,25 @@ function goodAnswer(route: Route, book: SchemaBook): Json {
   return { ...described, content: goodContent(route, book) };
 }
 
-/** Audio is never kept, and decisions are answered whole or not at all: such calls are refused the second time. */
-function isReplayed({ headers: requestHeaders, answer, servingHeaders }: Route): boolean {
-  if (answer.is === "bytes" || servingHeaders === "decisions") return false;
+/**
+ * Audio is never kept, decisions are answered whole or not at all, and clients of the Gemini dialect take any object for an
+ * answer: such calls are refused the second time.
+ */
+function isReplayed({ headers: requestHeaders, answer, servingHeaders, errors }: Route): boolean {
+  if (answer.is === "bytes" || servingHeaders === "decisions" || errors === "gemini") return false;
   return requestHeaders !== undefined && "Idempotency-Key" in requestHeaders.shape;
 }
 
 /** Messages and responses have an event of their own for the end. */
 const END_WITH_DONE: ReadonlySet<string> = new Set(["createChatCompletion", "createTranscription"]);
 
-function goodWords({ answer, id }: Route): string {
+function goodWords({ answer, id, errors }: Route): string {
   switch (answer.is) {
     case "json":
       return answer.status === 201 ? "Created." : "Done.";
     case "json_or_events":
+      if (errors === "gemini")
+        return "With `alt=sse` server-sent events, otherwise a JSON array; each item is one answer.";
       return `JSON; ${answer.or === undefined ? "" : `with \`response_format\` \`text\`, \`srt\` or \`vtt\` plain text; `}or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and the last is `data: [DONE]`" : ""}. An error after the first byte is an event with the error envelope as its data.`;
     case "bytes":
       return "The audio, streamed in chunks. The content type matches the requested format.";
@@ -289,10 +296,19 @@ function refusalHeaders(route: Route, status: number, codes: readonly FaultCode[
 function refusal(route: Route, codes: readonly FaultCode[], book: SchemaBook): Json {
   const [first = "internal_error"] = codes;
   const { status, type, says } = FAULTS[first];
-  const example = { error: { message: says, type, code: first, request_id: "req_0198f3c2a7b47d1e8f00a1b2c3d4e5f6" } };
+  const own = { error: { message: says, type, code: first, request_id: "req_0198f3c2a7b47d1e8f00a1b2c3d4e5f6" } };
+  const isGoogles = route.errors === "gemini";
+  const schema = book.of(isGoogles ? GeminiError : ErrorEnvelope);
+  const example = isGoogles ? geminiErrorOf(own) : own;
+  const isStream = isGoogles && route.answer.is === "json_or_events";
   return {
     description: codes.map((code) => `- \`${code}\`: ${FAULTS[code].says}`).join("\n"),
     ...headers(refusalHeaders(route, status, codes)),
-    content: { "application/json": { schema: book.of(ErrorEnvelope), example } },
+    content: {
+      "application/json": {
+        schema: isStream ? { anyOf: [schema, { type: "array", items: schema }] } : schema,
+        example,
+      },
+    },
   };
 }

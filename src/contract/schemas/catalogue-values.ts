@@ -8,7 +8,7 @@ export const LevelValue = z.enum(["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"])
 });
 
 export const SurfaceValue = z
-  .enum(["chat", "messages", "responses", "embeddings", "transcriptions", "speech", "decisions"])
+  .enum(["chat", "messages", "responses", "gemini", "embeddings", "transcriptions", "speech", "decisions"])
   .meta({ id: "Surface" });
 
 export const Country = z.string().meta({ description: "ISO 3166-1 alpha-2.", example: "FR" });

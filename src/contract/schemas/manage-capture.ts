@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { Duration, Label, PageQuery, Time } from "./manage-values.ts";
 
-const Surfaces = z.enum(["chat", "messages", "responses", "embeddings", "transcriptions", "speech", "decisions"]);
+const Surfaces = z.enum([
+  "chat",
+  "messages",
+  "responses",
+  "gemini",
+  "embeddings",
+  "transcriptions",
+  "speech",
+  "decisions",
+]);
 
 export const CaptureOpen = z
   .strictObject({

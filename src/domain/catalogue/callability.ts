@@ -99,6 +99,7 @@ export function isPricedFor(price: Price, surface: Surface): boolean {
     case "chat":
     case "messages":
     case "responses":
+    case "gemini":
       return input !== null && output !== null;
     case "embeddings":
       return input !== null;

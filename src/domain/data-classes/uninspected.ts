@@ -15,10 +15,13 @@ const MEDIA_TYPES: ReadonlySet<unknown> = new Set([
   "input_file",
   "document",
 ]);
+/** Members of parts that hold them in the Gemini dialect, whose parts have no type. */
+const MEDIA_MEMBERS = ["inlineData", "inline_data", "fileData", "file_data"];
 const DEPTH_MAX = 3;
 
 /** True for a part whose content no detector reads: all but files of text. */
 export function isUninspected(part: JsonObject): boolean {
+  if (MEDIA_MEMBERS.some((name) => isJsonObject(part[name]) && !holdsText(part[name], DEPTH_MAX))) return true;
   return MEDIA_TYPES.has(part["type"]) && !holdsText(part, DEPTH_MAX);
 }
 

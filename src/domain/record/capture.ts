@@ -7,6 +7,7 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   chat: ["request", "answer"],
   messages: ["request", "answer"],
   responses: ["request", "answer"],
+  gemini: ["request", "answer"],
   decisions: ["request", "answer"],
   embeddings: ["request"],
   transcriptions: ["request", "answer"],

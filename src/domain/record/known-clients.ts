@@ -2,6 +2,9 @@
 export const CLIENTS: readonly (readonly [RegExp, string])[] = [
   [/^claude-cli\//i, "Claude Code"],
   [/^codex[_-]/i, "Codex"],
+  [/^geminicli\//i, "Gemini CLI"],
+  [/^google-genai-sdk\/.*gl-node/i, "Google Gen AI SDK for JavaScript"],
+  [/^google-genai-sdk\/.*gl-python/i, "Google Gen AI SDK for Python"],
   [/^opencode\//i, "opencode"],
   [/^continue\b/i, "Continue"],
   [/^librechat\b/i, "LibreChat"],

@@ -11,6 +11,7 @@ export const SURFACES = [
   "chat",
   "messages",
   "responses",
+  "gemini",
   "embeddings",
   "transcriptions",
   "speech",

@@ -40,9 +40,9 @@ function shapeKeyOf(record: IngestFields): string {
   return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${record.level ?? ""}\n${record.countries?.join() ?? ""}\n${evidence}\n${app ?? ""}\n${modelRequested ?? ""}`;
 }
 
-/** Messages and responses are served by chat endpoints. */
-export function isChatLike(surface: Surface): boolean {
-  return surface === "chat" || surface === "messages" || surface === "responses";
+/** Callers' other dialects are served by chat endpoints. */
+export function isChatLike(surface: Surface): surface is "chat" | "messages" | "responses" | "gemini" {
+  return surface === "chat" || surface === "messages" || surface === "responses" || surface === "gemini";
 }
 
 export const NODE_PROVIDER_PREFIX = "node-";

@@ -91,6 +91,7 @@ const OPERATIONS: Readonly<Record<Surface, string>> = {
   chat: "chat",
   messages: "chat",
   responses: "chat",
+  gemini: "generate_content",
   embeddings: "embeddings",
   transcriptions: "transcription",
   speech: "speech",

@@ -20,6 +20,7 @@ const ROUTES: Readonly<Record<Surface, string>> = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
   responses: "/v1/responses",
+  gemini: "/v1beta/models/{model+}:generateContent",
   embeddings: "/v1/embeddings",
   transcriptions: "/v1/audio/transcriptions",
   speech: "/v1/audio/speech",

@@ -29,7 +29,7 @@ const GENERATION_FIELDS = [
 ] as const;
 /** The region prefix of a cross-region inference profile: only the model itself can count. */
 const INFERENCE_PROFILE_PREFIX = /^[a-z-]+\.(?=anthropic\.)/;
-const COUNTING_UNSUPPORTED = /support counting tokens/i;
+const COUNTING_UNSUPPORTED = /support counting tokens|unknown name \\?"generateContentRequest/i;
 /** InvokeModel requires an output limit above the reasoning budget. */
 const OUTPUT_TOKENS_MIN = 1024;
 

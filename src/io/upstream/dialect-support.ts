@@ -8,6 +8,7 @@ import { responsesUpstream } from "../../language/dialects/responses/upstream/di
 import type { MediaKind, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { generationAdapterOf } from "./generation-adapter.ts";
 import { DEFAULT_SAMPLING, modelFactsFor } from "./model-facts.ts";
+import { speaksGemini } from "./passthrough-gemini.ts";
 import { messagesRouteFor } from "./passthrough-messages.ts";
 import { isEffortTooLowForTools } from "./passthrough-responses.ts";
 import { requiresResponsesApi, SCHEMALESS_CHAT, TOOLLESS_CHAT } from "./responses-detour.ts";
@@ -55,11 +56,14 @@ const MESSAGES_SUPPORT: DialectSupport = {
 
 const RESPONSES_SUPPORT: DialectSupport = { ...TRANSLATION_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
+const GEMINI_SUPPORT: DialectSupport = { ...TRANSLATION_SUPPORT, isNative: speaksGemini, isVerbatim: speaksGemini };
+
 /** What an endpoint's dialect can express of a call; the planner checks it before any endpoint is called. */
-export const DIALECT_SUPPORT: Readonly<Record<"chat" | "messages" | "responses", DialectSupport>> = {
+export const DIALECT_SUPPORT: Readonly<Record<InboundRequest["dialect"], DialectSupport>> = {
   chat: CHAT_SUPPORT,
   messages: MESSAGES_SUPPORT,
   responses: RESPONSES_SUPPORT,
+  gemini: GEMINI_SUPPORT,
 };
 
 function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {

@@ -34,9 +34,10 @@ export function dropUnsupported(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.openAiParameters?.[field] !== undefined),
   );
   // If sampling is a requirement, the planner excluded such a model; otherwise it is dropped.
-  const droppedSampling = sampling === false ? samplingFields(call) : NOTHING_OMITTED;
+  const droppedSampling = sampling === false ? samplingFields(call) : unrequiredTopK(call, fields);
   const omitted = [...advisory, ...droppedEffort, ...lost, ...droppedSampling];
   if (droppedSampling.length === 0) return { call, omitted, adjusted };
+  if (sampling !== false) return { call: { ...call, topK: undefined }, omitted, adjusted };
   return { call: { ...call, temperature: undefined, topP: undefined, topK: undefined }, omitted, adjusted };
 }
 
@@ -74,7 +75,9 @@ function reduceSampling(
   const capped = capTemperature(reduction, temperatureMax);
   if (!quirks.includes(ONE_SAMPLING)) return capped;
   const { call, lost: droppedField } = withOneSampling(capped.call);
-  return droppedField === undefined ? { ...capped, call } : { ...capped, call, lost: [droppedField] };
+  return droppedField === undefined
+    ? { ...capped, call }
+    : { ...capped, call, lost: [call.parameterNames?.[droppedField] ?? droppedField] };
 }
 
 /** The prompt may be this much longer than estimated. */
@@ -95,7 +98,15 @@ export function availableOutputTokens(
   return limit === null ? remaining : Math.min(limit, remaining);
 }
 
-function samplingFields({ temperature, topP, topK }: Call): string[] {
-  const sent = { temperature, top_p: topP, top_k: topK };
-  return Object.entries(sent).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+function samplingFields({ temperature, topP, topK, parameterNames }: Call): string[] {
+  const sent = { temperature, top_p: topP, top_k: topK } as const;
+  return Object.entries(sent).flatMap(([field, value]) => {
+    if (value === undefined || !isParameter(field)) return [];
+    return [parameterNames?.[field] ?? field];
+  });
+}
+
+/** The planner excluded the endpoint if the caller requires top_k. */
+function unrequiredTopK({ topK, parameterNames }: Call, fields: UpstreamDialect["fields"]): readonly string[] {
+  return topK === undefined || fields.top_k !== "400" ? NOTHING_OMITTED : [parameterNames?.top_k ?? "top_k"];
 }

@@ -17,6 +17,7 @@ import {
 import {
   type RenderedVector,
   renderEmbeddings,
+  renderGeminiEmbeddings,
   renderVector,
   type VectorFormat,
 } from "../../language/embeddings/render.ts";
@@ -117,6 +118,7 @@ function batchAdapter(
     streamContentType: "text/event-stream",
     keepAliveFrame: "",
     effort: undefined,
+    omitted: wire.takesTask === true ? undefined : taskPaths(call),
     // Wider than the billing check: it opens circuits, so it allows for the provider's overhead per input.
     maxUsage: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
     encode: () =>
@@ -128,6 +130,7 @@ function batchAdapter(
           dimensions: support.dimensions ? call.dimensions : undefined,
           encoding: encodingFor(call, support),
           user: call.user,
+          task: call.task,
         }),
       ),
     form: { bulk: "number-lists" },
@@ -157,6 +160,12 @@ function batchAdapter(
     },
     decodeProblem: wire.decodeProblem,
   };
+}
+
+function taskPaths({ task }: EmbeddingCall): string[] | undefined {
+  if (task === undefined) return undefined;
+  const { type, title, path } = task;
+  return [...(type === undefined ? [] : [`${path}taskType`]), ...(title === undefined ? [] : [`${path}title`])];
 }
 
 /** Requires one vector per input, all of the requested length. */
@@ -202,7 +211,7 @@ function haveEqualLength(vectors: readonly RenderedVector[], requested: number |
 function replyOf(
   vectors: readonly RenderedVector[],
   { tokens, upstreamId, omitted }: ReplyFacts,
-  { endpoint }: EmbeddingTarget,
+  { endpoint, call: { replyShape = "list" } }: EmbeddingTarget,
 ): EmbeddingBatch {
   return {
     vectors,
@@ -215,13 +224,12 @@ function replyOf(
     promptCount: vectors.length,
     omitted,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
-    render: (counted, shown) =>
-      renderEmbeddings(
-        vectors.map(({ json }) => json),
-        endpoint.model,
-        counted,
-        shown,
-      ),
+    render(counted, shown) {
+      const rendered = vectors.map(({ json }) => json);
+      return replyShape === "list"
+        ? renderEmbeddings(rendered, endpoint.model, counted, shown)
+        : renderGeminiEmbeddings(rendered, replyShape, counted, shown);
+    },
   };
 }
 

@@ -70,6 +70,8 @@ function passthroughAdapter(
       return passthrough?.messages?.(inbound, target);
     case "responses":
       return passthrough?.responses?.(inbound, target);
+    case "gemini":
+      return passthrough?.gemini?.(inbound, target);
   }
 }
 

@@ -29,6 +29,7 @@ function unreadHistory(inbound: InboundRequest): readonly string[] {
     case "responses":
       return unreadPaths(inbound.body.value["input"], READ_IN_INPUT, "input");
     case "messages":
+    case "gemini":
       // Found by the decoder.
       return [];
   }
@@ -41,17 +42,21 @@ const IMAGE_DETAIL: CallerNames = {
   chat: "messages[].content[].image_url.detail",
   messages: "messages[].content[].detail",
   responses: "input[].content[].detail",
+  gemini: "contents[].parts[].mediaResolution",
 };
 const FILE_NAME: CallerNames = {
   chat: "messages[].content[].file.filename",
   messages: "messages[].content[].title",
   responses: "input[].content[].filename",
+  gemini: "contents[].parts[].inlineData.displayName",
 };
 const CALL_SIGNATURE: CallerNames = {
   chat: "messages[].tool_calls[].extra_content",
   messages: "messages[].content[].data",
   responses: "input[].encrypted_content",
+  gemini: "contents[].parts[].thoughtSignature",
 };
+
 function lostParts(inbound: InboundRequest, call: Call, dialect: UpstreamDialect, facts: ModelFacts): string[] {
   const lost: string[] = [];
   const caller = inbound.dialect;
@@ -129,6 +134,10 @@ function reasoningPaths({ dialect, body }: InboundRequest): readonly string[] {
     case "responses": {
       const items = objectsIn(body.value["input"]).filter(({ type }) => type === "reasoning");
       return membersIn(items, ["summary", "content", "encrypted_content"], "input[]");
+    }
+    case "gemini": {
+      const parts = objectsIn(body.value["contents"]).flatMap((content) => objectsIn(content["parts"]));
+      return membersIn(parts, ["thought", "thoughtSignature", "thought_signature"], "contents[].parts[]");
     }
   }
 }

@@ -3,6 +3,8 @@ import type { Call } from "../../language/canon/call.ts";
 import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
+import { geminiClient } from "../../language/dialects/gemini/client/dialect.ts";
+import { CONTENT_TYPES } from "../../language/dialects/gemini/framing.ts";
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
 import { withoutNeedlessOff } from "../../language/dialects/optional-effort.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
@@ -46,6 +48,7 @@ export function translatedAdapter(
     effort: droppedEffort(requested, call) ?? dialect.effort?.(call, facts),
     omitted: [...omitted, ...omittedFields(inbound, call, dialect, facts)],
     adjusted,
+    ...(inbound.dialect === "gemini" ? { streamResponseType: CONTENT_TYPES[inbound.reply.framing] } : {}),
     form: { ...dialect.replyShape, numbers: dialect.numbers },
     encode: () => dialect.encodeRequest(named.call, facts),
     decodeResponse(source) {
@@ -71,6 +74,8 @@ function clientDialectFor(inbound: InboundRequest): ClientDialect {
       return responsesClient(withoutOmittedTools(inbound.echo), signatureVisibility(inbound.body.value, inbound.echo));
     case "messages":
       return messagesClient;
+    case "gemini":
+      return geminiClient(inbound.reply);
   }
 }
 

@@ -10,13 +10,14 @@ import type { AudioStream, ReplyStream, UnusableReply, WholeReply } from "../../
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
+import type { GeminiReplyOptions } from "../../language/dialects/gemini/client/stream.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { DocumentForm } from "./large-response.ts";
 import type { AuthStyle } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
 /** A decoded request with its original text. */
-export type InboundRequest = InboundChat | InboundMessages | InboundResponses;
+export type InboundRequest = InboundChat | InboundMessages | InboundResponses | InboundGemini;
 
 export type InboundChat = {
   readonly dialect: "chat";
@@ -44,6 +45,13 @@ export type InboundResponses = {
   readonly items: readonly JsonObject[];
   /** The fields of the response object that echo the request. */
   readonly echo: JsonObject;
+};
+
+export type InboundGemini = {
+  readonly dialect: "gemini";
+  readonly call: Call;
+  readonly body: ParsedBody;
+  readonly reply: GeminiReplyOptions;
 };
 
 /** The endpoint of one attempt, and the identity of its reply. */
@@ -82,6 +90,8 @@ export type UpstreamAdapter = {
   readonly omitted?: readonly string[] | undefined;
   /** Values that are sent differently, such as a limit lowered to the model's maximum; for the log. */
   readonly adjusted?: readonly string[] | undefined;
+  /** Content-Type of the stream to the caller; absent: server-sent events. */
+  readonly streamResponseType?: string;
   /** Additional headers of the response to the caller. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
   /** Length of the request, if the provider echoes it before the first generated token. */

@@ -26,11 +26,13 @@ import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts"
 import { openaiTranscriptions } from "../../language/transcriptions/openai.ts";
 import type { TranscriptionWireFormat } from "../../language/transcriptions/wire-format.ts";
 import { passthroughChat } from "./passthrough-chat.ts";
+import { passthroughGemini } from "./passthrough-gemini.ts";
 import { passthroughMessages } from "./passthrough-messages.ts";
 import { passthroughResponses } from "./passthrough-responses.ts";
 import type {
   AdapterTarget,
   InboundChat,
+  InboundGemini,
   InboundMessages,
   InboundResponses,
   UpstreamAdapter,
@@ -46,6 +48,7 @@ export type GenerationAdapter = {
     /** Undefined where the format takes message bodies for some models only. */
     readonly messages?: (inbound: InboundMessages, target: AdapterTarget) => UpstreamAdapter | undefined;
     readonly responses?: (inbound: InboundResponses, target: AdapterTarget) => UpstreamAdapter;
+    readonly gemini?: (inbound: InboundGemini, target: AdapterTarget) => UpstreamAdapter;
   };
 };
 
@@ -66,7 +69,7 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     chat_completions: { dialect: chatUpstream, passthrough: { chat: passthroughChat } },
     messages: { dialect: messagesUpstream, passthrough: { messages: passthroughMessages } },
     raw_predict: { dialect: rawPredictUpstream, passthrough: { messages: passthroughMessages } },
-    gemini: { dialect: geminiUpstream },
+    gemini: { dialect: geminiUpstream, passthrough: { gemini: passthroughGemini } },
     // Claude models also take message bodies, through InvokeModel.
     converse: { dialect: converseUpstream, passthrough: { messages: passthroughMessages } },
     responses: { dialect: responsesUpstream, passthrough: { responses: passthroughResponses } },

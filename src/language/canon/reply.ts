@@ -98,6 +98,8 @@ export type StreamedReply = {
   close(counted: Usage, shown: ReportedCost | undefined): string;
   /** The last bytes of a failed stream; undefined: the dialect has no error frame and the connection is cut. */
   fail(envelope: ErrorEnvelope): string | undefined;
+  /** The connection is cut after the last bytes of a failed stream, because clients would take its end for a success. */
+  readonly cutsWhenFailed?: boolean | undefined;
   /** After `close` or `fail`: the whole reply as JSON, for dialects whose replies can be stored. */
   readonly finalJson?: string | undefined;
 };

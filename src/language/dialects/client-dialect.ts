@@ -33,6 +33,7 @@ export type ReplyWriter = {
   /** Paths of events that arrived too late to be written. */
   readonly omitted?: readonly string[] | undefined;
   /** See `StreamedReply`. */
+  readonly cutsWhenFailed?: boolean | undefined;
   readonly finalJson?: string | undefined;
 };
 

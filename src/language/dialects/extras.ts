@@ -117,7 +117,34 @@ function areHostedToolsOptional({ tools, tool_choice: choice }: JsonObject): boo
   return isJsonObject(choice) && (choice["type"] === "function" || choice["type"] === "custom");
 }
 
-const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES } as const;
+/** Tools of the Gemini dialect that the provider runs, by the member that offers them; "tokens": they cost only tokens. */
+const GEMINI_TOOLS: Readonly<Record<string, BillableExtraName | "tokens">> = {
+  functionDeclarations: "tokens",
+  urlContext: "tokens",
+  computerUse: "tokens",
+  googleSearch: "web_search",
+  googleSearchRetrieval: "web_search",
+  enterpriseWebSearch: "web_search",
+  fileSearch: "file_search",
+  codeExecution: "code_execution",
+};
+
+const GEMINI: ExtrasReader = ({ serviceTier, tools }) => {
+  const tier = serviceTier === "unspecified" ? undefined : serviceTier;
+  const found: BillableExtra[] = tierOf({ service_tier: tier }, "native").map((extra) => ({
+    ...extra,
+    field: "serviceTier",
+  }));
+  for (const [at, tool] of listOf(tools).entries())
+    for (const [member, value] of Object.entries(isJsonObject(tool) ? tool : {})) {
+      const name = Object.hasOwn(GEMINI_TOOLS, member) ? GEMINI_TOOLS[member] : "hosted_tool";
+      if (value != null && name !== undefined && name !== "tokens")
+        found.push({ name, field: `tools.${at}.${member}`, forwarding: "native" });
+    }
+  return found;
+};
+
+const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES, gemini: GEMINI } as const;
 
 /** Absent for most requests. */
 export function extrasOf(
@@ -203,6 +230,16 @@ export function maxExtraUses(reported: ExtraUses | undefined, seen: ExtraUses): 
   const names = EXTRAS.filter((name) => reported?.[name] !== undefined || seen[name] !== undefined);
   if (names.length === 0) return reported;
   return Object.fromEntries(names.map((name) => [name, Math.max(reported?.[name] ?? 0, seen[name] ?? 0)]));
+}
+
+/** Searches of a reply of the Gemini dialect, which lists the queries of all candidates. */
+export function extraUsesInCandidates(candidates: unknown): ExtraUses | undefined {
+  let searches = 0;
+  for (const candidate of listOf(candidates)) {
+    const metadata = isJsonObject(candidate) ? candidate["groundingMetadata"] : undefined;
+    searches += isJsonObject(metadata) ? listOf(metadata["webSearchQueries"]).length : 0;
+  }
+  return searches === 0 ? undefined : { web_search: Math.min(searches, USES_MAX) };
 }
 
 const ITEM_EXTRAS: Readonly<Record<string, BillableExtraName>> = {

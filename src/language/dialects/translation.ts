@@ -48,6 +48,10 @@ export class TranslatedStream implements ReplyStream {
     return this.#finish !== undefined;
   }
 
+  get cutsWhenFailed(): boolean | undefined {
+    return this.#writer.cutsWhenFailed;
+  }
+
   get finalJson(): string | undefined {
     return this.#writer.finalJson;
   }

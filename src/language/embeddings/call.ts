@@ -10,7 +10,17 @@ export type EmbeddingCall = {
   readonly encoding: "float" | "base64";
   readonly user: string | undefined;
   readonly routingHints: RoutingHints | undefined;
+  /** What the vectors are for; dropped where the format has no place for it. */
+  readonly task?: EmbeddingTask | undefined;
+  /** The reply in the caller's format; absent: OpenAI's list. */
+  readonly replyShape?: EmbeddingReplyShape;
 };
+
+/** Of the Gemini dialect, with the caller's path of its members. */
+export type EmbeddingTask = { readonly type?: string; readonly title?: string; readonly path: string };
+
+/** `one` and `batch` are the two operations of the Gemini dialect. */
+export type EmbeddingReplyShape = "list" | "one" | "batch";
 
 export type EmbeddingInputs =
   | { readonly is: "texts"; readonly texts: readonly string[] }

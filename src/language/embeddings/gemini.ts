@@ -14,10 +14,13 @@ export const geminiEmbeddings: EmbeddingWireFormat = {
     usageMetadata: members({ promptTokenCount: "carried", promptTokenDetails: "exempt" }),
   }),
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:batchEmbedContents`,
-  encode: ({ upstreamModel, inputs, dimensions }) => ({
+  takesTask: true,
+  encode: ({ upstreamModel, inputs, dimensions, task }) => ({
     requests: inputs.texts.map((text) => ({
       model: `models/${upstreamModel}`,
       content: { parts: [{ text }] },
+      ...(task?.type === undefined ? {} : { taskType: task.type }),
+      ...(task?.title === undefined ? {} : { title: task.title }),
       ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
     })),
   }),
@@ -42,8 +45,13 @@ export const vertexEmbeddings: EmbeddingWireFormat = {
     }),
   }),
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:predict`,
-  encode: ({ inputs, dimensions }) => ({
-    instances: inputs.texts.map((content) => ({ content })),
+  takesTask: true,
+  encode: ({ inputs, dimensions, task }) => ({
+    instances: inputs.texts.map((content) => ({
+      content,
+      ...(task?.type === undefined ? {} : { task_type: task.type }),
+      ...(task?.title === undefined ? {} : { title: task.title }),
+    })),
     parameters: { autoTruncate: false, ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }) },
   }),
   decode(body) {

@@ -76,6 +76,19 @@ function floatsFromBase64(text: string): Float32Array | undefined {
   return vector;
 }
 
+/** The Gemini dialect's formats; vectors are already JSON. */
+export function renderGeminiEmbeddings(
+  vectors: readonly string[],
+  shape: "one" | "batch",
+  { inputTokens }: Usage,
+  shown: ReportedCost | undefined,
+): string {
+  const embeddings = vectors.map((vector) => `{"values":${vector}}`);
+  const usage = JSON.stringify({ promptTokenCount: inputTokens, ...shown });
+  const own = shape === "one" ? `"embedding":${embeddings[0]}` : `"embeddings":[${embeddings.join(",")}]`;
+  return `{${own},"usageMetadata":${usage}}`;
+}
+
 /** OpenAI's list format; vectors are already JSON. */
 export function renderEmbeddings(
   vectors: readonly string[],

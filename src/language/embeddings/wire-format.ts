@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { MemberRule } from "../dialects/reply-members.ts";
-import type { EmbeddingInputs } from "./call.ts";
+import type { EmbeddingInputs, EmbeddingTask } from "./call.ts";
 
 /** One upstream request. */
 export type EmbeddingWireRequest = {
@@ -11,6 +11,7 @@ export type EmbeddingWireRequest = {
   readonly dimensions: number | undefined;
   readonly encoding: "float" | "base64";
   readonly user: string | undefined;
+  readonly task: EmbeddingTask | undefined;
 };
 
 /** A decoded reply; `tokens` is undefined when the provider reports none. */
@@ -25,6 +26,8 @@ export type EmbeddingWireFormat = {
   readonly auth: "bearer" | "x-goog-api-key";
   /** The format's own limit of inputs per request. */
   readonly batchMax: number | null;
+  /** The format has a place for the task; absent: it does not. */
+  readonly takesTask?: true;
   /** Which members of a reply callers receive. */
   readonly reply: MemberRule;
   path(upstreamModel: string): string;

@@ -59,6 +59,32 @@ export const AGENTS: readonly Client[] = [
     ],
   },
   {
+    id: "gemini-cli",
+    title: "Gemini CLI",
+    kind: "Coding agents",
+    about: "Google’s coding agent, on any chat model.",
+    apis: "Gemini",
+    base: "without /v1",
+    app: ["Gemini CLI"],
+    steps: ({ origin, model, key }) => [
+      {
+        title: "Choose the API key as authentication",
+        file: "~/.gemini/settings.json",
+        code: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
+      },
+      {
+        title: "Set the base URL, the key and the model",
+        code: `export GOOGLE_GEMINI_BASE_URL=${origin}\nexport GEMINI_API_KEY=${key}\nexport GEMINI_MODEL=${model}`,
+      },
+      { title: "Test the connection", code: 'gemini -p "Say hello"' },
+    ],
+    pitfalls: [
+      "Without the setting, the base URL alone selects an authentication type that the CLI rejects as invalid.",
+      "Use the base URL without /v1beta: the CLI adds it.",
+      "For titles and routing it asks for small Gemini models by fixed names, which must be available too.",
+    ],
+  },
+  {
     id: "opencode",
     title: "opencode",
     kind: "Coding agents",

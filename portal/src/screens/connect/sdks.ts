@@ -116,6 +116,45 @@ print(answer.content)`,
     ],
   },
   {
+    id: "google-genai",
+    title: "Google Gen AI SDK",
+    kind: "Libraries",
+    about: "generateContent, on any chat model.",
+    apis: "Gemini",
+    base: "without /v1",
+    app: ["Google Gen AI SDK for JavaScript", "Google Gen AI SDK for Python"],
+    steps: (target) => [
+      environmentStep(target),
+      {
+        title: "TypeScript",
+        file: "hello.ts",
+        code: `import { GoogleGenAI } from "@google/genai";
+
+const client = new GoogleGenAI({ apiKey: process.env.GATEWAY_KEY, httpOptions: { baseUrl: "${target.origin}" } });
+
+const answer = await client.models.generateContent({ model: "${target.model}", contents: "Say hello" });
+console.log(answer.text);`,
+      },
+      {
+        title: "Python",
+        file: "hello.py",
+        code: `import os
+
+from google import genai
+
+client = genai.Client(api_key=os.environ["GATEWAY_KEY"], http_options={"base_url": "${target.origin}"})
+
+answer = client.models.generate_content(model="${target.model}", contents="Say hello")
+print(answer.text)`,
+      },
+    ],
+    pitfalls: [
+      "Use the base URL without /v1beta: the SDK adds it.",
+      "Reasoning is only returned with includeThoughts.",
+      "Files and cached content live in a Google account and are not available. Send content inline.",
+    ],
+  },
+  {
     id: "vercel-ai",
     title: "Vercel AI SDK",
     kind: "Libraries",

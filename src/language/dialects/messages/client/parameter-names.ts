@@ -2,7 +2,7 @@ import type { Fault } from "../../../../contract/faults.ts";
 import { type CountTokensRequest, type InputMessage, isKnownBlock } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
 import { toCallerParameterName } from "../../caller-parameter-names.ts";
-import { FieldNotes } from "./field-notes.ts";
+import { FieldNotes } from "../../field-notes.ts";
 import { decodeMessage } from "./turns.ts";
 
 /** Replaces canonical field names in a fault by the caller's. */

@@ -7,8 +7,8 @@ import type { Parameter } from "../../../canon/parameters.ts";
 import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
+import { echoedList, FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "../../field-notes.ts";
 import { fileReferencesIn, storedResourcesInContainer } from "../../uploads.ts";
-import { echoedList, FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "./field-notes.ts";
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
 import { classifyCacheControl, decodeCacheControl, decodeMessage } from "./turns.ts";
 

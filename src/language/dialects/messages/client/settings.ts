@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
 } from "../../../canon/call.ts";
 import { effortForBudget } from "../../../canon/effort.ts";
-import { type FieldNotes, type FieldRule, type FieldRules, onlyAs } from "./field-notes.ts";
+import { type FieldNotes, type FieldRule, type FieldRules, onlyAs } from "../../field-notes.ts";
 import { classifyCacheControl, decodeCacheControl } from "./turns.ts";
 
 const DIRECT_CALLERS_ONLY: FieldRule = (value) =>

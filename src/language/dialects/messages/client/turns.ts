@@ -18,9 +18,9 @@ import type {
   ReasoningSignature,
   ToolResultPart,
 } from "../../../canon/parts.ts";
+import { echoedList, type FieldNotes, type FieldRules } from "../../field-notes.ts";
 import { decodeSignature } from "../reasoning-signatures.ts";
 import { decodeToolId } from "../tool-ids.ts";
-import { echoedList, type FieldNotes, type FieldRules } from "./field-notes.ts";
 
 type InnerPart = ToolResultPart["content"][number];
 type BlockLocation = { readonly path: string; readonly notes: FieldNotes };

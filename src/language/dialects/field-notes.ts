@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject } from "../../kit/json.ts";
 
 /**
  * How a field is handled in translation: decoded, dropped and reported, dropped silently as an echo of a reply, or
