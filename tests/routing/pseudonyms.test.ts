@@ -161,9 +161,9 @@ describe("pseudonyms", () => {
     scene.at("anthropic").always(({ json }: { readonly json: unknown }) => {
       const { messages } = json as Json;
       const [{ content }] = messages;
-      const asked: string = typeof content === "string" ? content : content[0].text;
-      const thinking = { type: "thinking", thinking: `They say: ${asked}`, signature: "c2lnbmVk" };
-      return { json: messageJson([thinking, { type: "text", text: asked }]) };
+      const question: string = typeof content === "string" ? content : content[0].text;
+      const thinking = { type: "thinking", thinking: `They say: ${question}`, signature: "c2lnbmVk" };
+      return { json: messageJson([thinking, { type: "text", text: question }]) };
     });
     const first = { role: "user", content: text };
     const body = {
