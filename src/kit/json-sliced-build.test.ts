@@ -124,13 +124,13 @@ test("SAFE-01 log-probabilities are exempt from the member limit, checked, and k
   };
   const text = JSON.stringify({ choices: [{ message: { content: "hi" }, logprobs, finish_reason: "stop" }] });
   for (const pieceChars of [5, 16_384]) {
-    const { value, scanner } = await built(text, { pieceChars, bulk: { member: "logprobs" } });
+    const { value, scanner } = await built(text, { pieceChars, bulk: { members: ["logprobs"] } });
     expect(scanner.members).toBeLessThan(10);
     const span = new JsonSpan(JSON.stringify(logprobs), undefined);
     expect(value).toEqual({ choices: [{ message: { content: "hi" }, logprobs: span, finish_reason: "stop" }] });
   }
   const broken = text.replace('"t4000",', '"t4000"');
-  await expect(built(broken, { bulk: { member: "logprobs" } })).rejects.toThrow(SyntaxError);
+  await expect(built(broken, { bulk: { members: ["logprobs"] } })).rejects.toThrow(SyntaxError);
 });
 
 test("SAFE-01 vectors are exempt from the member limit and kept as text; a mixed list counts", async () => {

@@ -19,8 +19,8 @@ export type JsonLimits = {
   readonly settings?: { readonly members: string; readonly string: string };
 };
 
-/** Values that are exempt from the member limit and kept as text: members of one name, or lists of numbers. */
-export type BulkValues = { readonly member: string } | "number-lists";
+/** Values that are exempt from the member limit and kept as text: objects and lists in these members, or lists of numbers. */
+export type BulkValues = { readonly members: readonly string[] } | "number-lists";
 
 /**
  * The member that its reader walks through, and how many levels of it: the objects and lists there are limited, because each
@@ -55,7 +55,7 @@ const READ_MEMBER_DEPTH_MAX = 2;
  */
 export class JsonStructureScanner {
   readonly #limits: JsonLimits;
-  readonly #bulkMember: string | undefined;
+  readonly #bulkMembers: readonly string[] | undefined;
   readonly #hasNumberLists: boolean;
   readonly #read: ReadMember | undefined;
   /** Depth of the object whose member is read; 0: outside. */
@@ -100,7 +100,7 @@ export class JsonStructureScanner {
   constructor(limits: JsonLimits, { bulk, read }: DocumentShape = {}) {
     this.#limits = limits;
     this.#read = read;
-    this.#bulkMember = typeof bulk === "object" ? bulk.member : undefined;
+    this.#bulkMembers = typeof bulk === "object" ? bulk.members : undefined;
     this.#hasNumberLists = bulk === "number-lists";
   }
 
@@ -206,7 +206,7 @@ export class JsonStructureScanner {
     const is = (name: string) =>
       this.#stringChars === name.length &&
       (isSplit ? this.#carried + piece.slice(start, end) === name : piece.startsWith(name, start));
-    if (this.#bulkMember !== undefined) this.#isBulkNext = is(this.#bulkMember);
+    if (this.#bulkMembers !== undefined) this.#isBulkNext = this.#bulkMembers.some(is);
     if (this.#read !== undefined && this.#readDepth === 0 && this.#depth <= READ_MEMBER_DEPTH_MAX)
       this.#isReadNext = is(this.#read.member);
     if ((first === UNDERSCORE || first === BACKSLASH) && isProto(this.#carried + piece.slice(start, end)))
@@ -270,7 +270,8 @@ export class JsonStructureScanner {
     this.#depth = Math.max(0, this.#depth - 1);
     if (this.#readDepth === this.#depth) this.#readDepth = 0;
     if (this.#bulkDepth > 0 && this.#bulkDepth === this.#depth) {
-      this.bulk.set(this.#bulkStart, at + 1);
+      // Readers of a reply ask whether a list of images is empty.
+      if (at > this.#bulkStart + 1) this.bulk.set(this.#bulkStart, at + 1);
       this.#bulkDepth = 0;
     }
   }

@@ -40,7 +40,7 @@ const WHOLE: Readonly<Record<string, Case>> = {
   "a string beyond the limit": { text: () => object(`"x":"${repeated("x", 54 * MEBIBYTE)}"`) },
   "log-probabilities": {
     text: () => object(`"logprobs":[${repeated('{"token":"a","logprob":-1,"bytes":[97]},', 20 * MEBIBYTE)}{}]`),
-    bulk: { member: "logprobs" },
+    bulk: { members: ["logprobs"] },
   },
   vectors: {
     text: () => object(`"data":[${repeated(`{"embedding":[${repeated("0.25,", 8_000)}1]},`, 20 * MEBIBYTE)}{}]`),

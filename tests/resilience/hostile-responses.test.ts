@@ -156,6 +156,21 @@ describe("a long response within the limits", () => {
     expect(text.includes(`"logprobs":${logprobs}`)).toBe(true);
   });
 
+  test("SAFE-01 an image of 3 MB is relayed although a tool call beside it is rewritten", async () => {
+    const images = [{ type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(3 * MEBIBYTE)}` } }];
+    const audio = { id: "a", data: "A".repeat(3 * MEBIBYTE), transcript: "Hi", expires_at: 1 };
+    const toolCall = { type: "function", function: { name: "f", arguments: { images: [] } } };
+    const message = { role: "assistant", content: "Hi", tool_calls: [toolCall], images, audio };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+    const reply = { id: "c-1", object: "chat.completion", created: 1, model: "m", choices, usage };
+    scene.at("mistral").next(body(JSON.stringify(reply)));
+    const called = await chat();
+    expect([called.status, called.body.error]).toEqual([200, undefined]);
+    expect(called.body.choices[0].message).toMatchObject({ content: "Hi", images, audio });
+    expect(called.body.choices[0].message.tool_calls[0].function.arguments).toBe('{"images":[]}');
+  });
+
   test("SAFE-01 vectors are exempt from the member limit and relayed as they are", async () => {
     const vector = Array.from({ length: 1536 }, (_, at) => at / 1e3);
     const rows = Array.from({ length: 200 }, (_, index) => ({ index, embedding: vector }));

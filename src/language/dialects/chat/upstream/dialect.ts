@@ -12,7 +12,10 @@ import { REASONING_IN_HISTORY, SIGNED_TOOL_CALLS } from "./turns.ts";
 
 const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints"]);
 
-export const REPLY_SHAPE: DocumentShape = { bulk: { member: "logprobs" }, read: { member: "choices", levels: 6 } };
+export const REPLY_SHAPE: DocumentShape = {
+  bulk: { members: ["logprobs", "images", "audio"] },
+  read: { member: "choices", levels: 6 },
+};
 
 /** Chat completions (D1) for callers of other dialects; callers of the same dialect use the passthrough adapter. */
 export const chatUpstream: UpstreamDialect = {

@@ -10,7 +10,7 @@ import { encodeRequest } from "./request.ts";
 import { ResponseReader } from "./stream.ts";
 import { IMAGE_DETAILS } from "./turns.ts";
 
-export const REPLY_SHAPE: DocumentShape = { bulk: { member: "logprobs" }, read: { member: "output", levels: 6 } };
+export const REPLY_SHAPE: DocumentShape = { bulk: { members: ["logprobs"] }, read: { member: "output", levels: 6 } };
 
 const LACKS: ReadonlySet<CallFeature> = new Set(["cache_breakpoints"]);
 
