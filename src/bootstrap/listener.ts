@@ -1,6 +1,6 @@
 import type { Switch } from "../contract/route.ts";
 import { ROUTES } from "../contract/routes.ts";
-import { SURFACES, type Surface } from "../domain/record/record.ts";
+import { SURFACES, type Surface } from "../contract/surfaces.ts";
 import type { EdgeDeps, KnownSecrets } from "../edge/edge-deps.ts";
 import { EdgeServer } from "../edge/edge-server.ts";
 import { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";

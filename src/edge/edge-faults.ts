@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
+import { GEMINI_ROUTES } from "../contract/routes/inference/gemini.ts";
 import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 
 export function missingHostFault(): Fault {
@@ -11,6 +12,9 @@ export function missingHostFault(): Fault {
 
 /** Every path of the Gemini dialect. */
 export const GEMINI_PREFIX = "/v1beta/";
+const GEMINI_ACTIONS = GEMINI_ROUTES.flatMap(({ path }) => /:\w+$/.exec(path) ?? []);
+/** An action of a model that the gateway does not have. */
+const UNKNOWN_ACTION = /^\/v1beta\/models\/.*:\w+$/;
 const MESSAGES_PATH = /\/messages(?:\/|$)/;
 
 /** Hints for paths that official clients use and the gateway does not serve; the first match wins. */
@@ -28,7 +32,7 @@ const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
     /^\/v1beta\/(?:files|cachedContents|batches|tunedModels|corpora)(?:\/|:|$)/,
     "Nothing is stored at Google through the gateway: send content inline",
   ],
-  [/^\/v1beta\/models\/.*:\w+$/, "POST /v1beta/models/{model}:generateContent generates content"],
+  [UNKNOWN_ACTION, `The actions of a model are ${GEMINI_ACTIONS.join(", ")}`],
   [/\/messages\/batches(?:\/|$)/, "Batches are not supported: send the messages one by one to POST /v1/messages"],
   [
     /\/batches(?:\/|$)/,
@@ -80,6 +84,8 @@ export function methodFault(
   path: string,
   allow: readonly string[],
 ): Fault {
+  // Only reading a model makes such a path known, so its error would name GET alone.
+  if (method === "POST" && UNKNOWN_ACTION.test(path) && !allow.includes("POST")) return unknownPathFault(method, path);
   const wantsWebSocket = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
   return wantsWebSocket && allow.includes("POST") ? noWebSocketFault(allow) : wrongMethodFault(method, path, allow);
 }

@@ -19,8 +19,8 @@ afterAll(() => scene?.close());
 const at = (model: string, operation = "generateContent") => `/v1beta/models/${model}:${operation}`;
 
 describe("paths and keys", () => {
-  const raw = (path: string, headers: Record<string, string>, body: JsonObject = HELLO) =>
-    scene.gateway.call("", path, { body, headers });
+  const raw = (path: string, headers: Record<string, string>, body: JsonObject = HELLO, method = "POST") =>
+    scene.gateway.call("", path, { body, headers, method });
 
   test("GEM-01 a model may have slashes, also encoded, or no creator, and a router may serve it", async () => {
     const [, bare = ""] = D1.model.split("/");
@@ -80,9 +80,14 @@ describe("paths and keys", () => {
     const doubled = await scene.gateway.call(tenant.key, "/v1beta/v1beta/models/a:generateContent", { body: HELLO });
     expect([doubled.status, doubled.body.error.status]).toEqual([404, "NOT_FOUND"]);
     expect(doubled.body.error.message).toContain("must not end in /v1beta");
-    const other = await scene.gateway.call(tenant.key, "/v1beta/models/a:predict", { body: HELLO });
-    expect([other.status, other.body.error.status]).toEqual([405, "UNIMPLEMENTED"]);
-    expect(other.body.error.message).toContain(":generateContent");
+    for (const action of ["predict", "fly", "generate_content"]) {
+      const other = await scene.gateway.call(tenant.key, at(D1.model, action), { body: HELLO });
+      expect([other.status, other.body.error.status]).toEqual([404, "NOT_FOUND"]);
+      for (const known of ["generateContent", "streamGenerateContent", "countTokens", "embedContent"])
+        expect(other.body.error.message).toContain(`:${known}`);
+    }
+    const put = await raw(at(D1.model), { "x-goog-api-key": tenant.key }, HELLO, "PUT");
+    expect([put.status, put.body.error.status]).toEqual([405, "UNIMPLEMENTED"]);
     const tuned = await scene.gateway.call(tenant.key, "/v1beta/tunedModels/a:generateContent", { body: HELLO });
     expect([tuned.status, tuned.body.error.status]).toEqual([404, "NOT_FOUND"]);
   });

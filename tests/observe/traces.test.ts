@@ -226,7 +226,7 @@ test("OPS-03 an unavailable receiver delays nothing: the queue is bounded and dr
 test("every route in a span name exists", async () => {
   const { buildSpans: spansOf } = await import("../../src/io/telemetry/spans.ts");
   const { finishedRecord } = await import("../support/records.ts");
-  const { SURFACES } = await import("../../src/domain/record/record.ts");
+  const { SURFACES } = await import("../../src/contract/surfaces.ts");
   const paths = new Set(ROUTES.map(({ method, path }) => `${method} ${path}`));
   for (const surface of SURFACES) {
     const [span] = spansOf({ ...finishedRecord("req_1"), surface }, () => undefined);

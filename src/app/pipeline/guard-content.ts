@@ -9,7 +9,7 @@ import { type InspectedRequest, inspectContent, traceInspection } from "./inspec
 import type { PlannedRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { conversationOf } from "./request-stand-ins.ts";
-import { withRestoration } from "./restore-reply.ts";
+import { restoredDecoding } from "./restore-reply.ts";
 
 /** A body as an endpoint may receive it under the rules of data classes. */
 export type GuardedContent = {
@@ -64,7 +64,9 @@ export async function guardContent(
   }
   const treated = await inspection.replaceIn(original, treatments, standIns, isEchoed);
   const restoring =
-    standIns === undefined ? adapter : withRestoration(adapter, new Restorer(standIns.originals), trace.surface);
+    standIns === undefined
+      ? adapter
+      : { ...adapter, ...restoredDecoding(adapter, new Restorer(standIns.originals), trace.surface) };
   return { original, body: treated, treatments, adapter, restoring };
 }
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { streamingAdapter } from "../../../tests/support/restored-streams.ts";
 import { Restorer } from "../../domain/data-classes/restore.ts";
-import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { CONTENT_TYPES, type StreamFraming } from "../../language/dialects/gemini/framing.ts";
 import { PassthroughGeminiStream } from "../../language/dialects/gemini/passthrough/stream.ts";
-import { restoredJson, withRestoration } from "./restore-reply.ts";
+import { restoredDecoding, restoredJson } from "./restore-reply.ts";
 
 type Part = { readonly text?: string; readonly thought?: true; readonly functionCall?: { readonly args?: JsonObject } };
 type Candidate = JsonObject & {
@@ -28,11 +28,9 @@ const answer = (parts: readonly unknown[], more: object = {}): Answer => ({
 });
 
 function restoredStream(framing: StreamFraming) {
-  const adapter: Partial<UpstreamAdapter> = {
-    streamResponseType: CONTENT_TYPES[framing],
-    openReplyStream: () => new PassthroughGeminiStream("req_1", framing),
-  };
-  return withRestoration(adapter as UpstreamAdapter, restorer, "gemini").openReplyStream();
+  const openReplyStream = () => new PassthroughGeminiStream("req_1", framing);
+  const adapter = { ...streamingAdapter({}, CONTENT_TYPES[framing]), openReplyStream };
+  return restoredDecoding(adapter, restorer, "gemini").openReplyStream();
 }
 
 /** What a client reads. */
@@ -157,11 +155,9 @@ test.each(FRAMINGS)(
 
 test("CLASS-03 several answers in one piece of an array, and an array without any, stay one array", () => {
   const inner = { read: () => ({ is: "content" as const, text: `[${JSON.stringify(answer([{ text: TEXT }]))}` }) };
-  const adapter = {
-    streamResponseType: CONTENT_TYPES.array,
-    openReplyStream: () => ({ ...inner, close: () => `,\r\n{},\r\n${JSON.stringify(answer([{ text: TEXT }]))}\n]` }),
-  } as unknown as UpstreamAdapter;
-  const stream = withRestoration(adapter, restorer, "gemini").openReplyStream();
+  const close = () => `,\r\n{},\r\n${JSON.stringify(answer([{ text: TEXT }]))}\n]`;
+  const adapter = streamingAdapter({ ...inner, close }, CONTENT_TYPES.array);
+  const stream = restoredDecoding(adapter, restorer, "gemini").openReplyStream();
   const piece = stream.read({ event: null, data: "" });
   const text = ("text" in piece ? piece.text : "") + stream.close(NO_TOKENS, undefined);
   expect(textIn(readAll("array", text), false)).toBe(RESTORED + RESTORED);

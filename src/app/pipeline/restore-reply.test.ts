@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { callOf } from "../../../tests/support/messages.ts";
+import { streamingAdapter } from "../../../tests/support/restored-streams.ts";
 import { Restorer } from "../../domain/data-classes/restore.ts";
-import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReplyStream } from "../../language/canon/reply.ts";
 import type { ReplyEvent } from "../../language/canon/reply-events.ts";
@@ -12,7 +12,7 @@ import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
-import { restoredJson, withRestoration } from "./restore-reply.ts";
+import { restoredDecoding, restoredJson } from "./restore-reply.ts";
 
 const STAND_IN = "kimo7r@example.com";
 const ORIGINAL = "jane.doe@mail.example.eu";
@@ -27,8 +27,7 @@ function streamed(events: readonly (JsonObject | "[DONE]")[], last = ""): JsonOb
     close: () => last,
     finalJson: JSON.stringify({ text: TEXT }),
   };
-  const adapter = { openReplyStream: () => inner } as unknown as UpstreamAdapter;
-  const stream = withRestoration(adapter, restorer, "chat").openReplyStream();
+  const stream = restoredDecoding(streamingAdapter(inner), restorer, "chat").openReplyStream();
   let text = "";
   for (const event of events) {
     const name = event === "[DONE]" || event["type"] === undefined ? "" : `event: ${String(event["type"])}\n`;
@@ -170,8 +169,7 @@ test("CLASS-03 the streams and replies of every dialect of callers are restored,
       read: ({ data }) => ({ is: "content", text: writer.write(JSON.parse(data) as ReplyEvent) }),
       close: (usage, cost) => writer.close({ finish, usage, cost }),
     };
-    const adapter = { openReplyStream: () => inner } as unknown as UpstreamAdapter;
-    const stream = withRestoration(adapter, restorer, "chat").openReplyStream();
+    const stream = restoredDecoding(streamingAdapter(inner), restorer, "chat").openReplyStream();
     const read = (event: ReplyEvent) => {
       const piece = stream.read({ event: null, data: JSON.stringify(event) });
       return "text" in piece ? piece.text : "";

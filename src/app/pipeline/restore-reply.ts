@@ -33,16 +33,17 @@ const SIGNED_MEMBERS: ReadonlySet<string> = new Set([
 export const isSignedReasoning = ({ type }: JsonObject) => SIGNED_TYPES.has(type);
 export const isSignedMember = (name: string) => SIGNED_MEMBERS.has(name);
 
+type Restorable = Pick<UpstreamAdapter, "decodeResponse" | "decodeInSlices" | "openReplyStream" | "streamResponseType">;
+
 /**
- * Wraps an adapter whose request went out with stand-ins: the originals are put back in what its caller receives, in whole
- * replies and streams.
+ * The decoding of an adapter whose request went out with stand-ins: the originals are put back in what its caller receives, in
+ * whole replies and streams.
  */
-export function withRestoration(adapter: UpstreamAdapter, restorer: Restorer, surface: Surface): UpstreamAdapter {
+export function restoredDecoding(adapter: Restorable, restorer: Restorer, surface: Surface): Restorable {
   const { decodeInSlices } = adapter;
   const restored = (reply: WholeReply | UnusableReply | undefined) =>
     reply === undefined || "unusable" in reply ? reply : restoredReply(reply, restorer);
   return {
-    ...adapter,
     decodeResponse(source, headers) {
       // Labels of decisions are compared with those that the caller sent.
       if (surface === "decisions")

@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
+import { SURFACES, type Surface } from "../../contract/surfaces.ts";
 import { rateBetween } from "../../domain/billing/charge.ts";
 import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
-import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { knownCountries } from "../../domain/routing/policy.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { divideHalfUp, parseNanos } from "../../kit/money.ts";

@@ -4,9 +4,9 @@ import { type Answer, ask, refusal } from "../../../tests/support/catalogue-hand
 import { firstEndpoint, memoryFiles, NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";
 import { LevelValue, SurfaceValue } from "../../contract/schemas/catalogue-values.ts";
+import { SURFACES } from "../../contract/surfaces.ts";
 import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import { SURFACES } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import type { Handler } from "../exchange.ts";

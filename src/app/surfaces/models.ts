@@ -1,6 +1,7 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
 import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
+import { SURFACES, type Surface } from "../../contract/surfaces.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { checkCallability, servesSurface } from "../../domain/catalogue/callability.ts";
 import type {
@@ -12,7 +13,6 @@ import type {
 } from "../../domain/catalogue/catalogue.ts";
 import { findModelIds } from "../../domain/catalogue/model-names.ts";
 import { limitToProven, type ProofLookup } from "../../domain/catalogue/proofs.ts";
-import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { supportsNeed } from "../../domain/routing/need-support.ts";
 import { ambiguousModelFault } from "../../domain/routing/plan-refusal.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";

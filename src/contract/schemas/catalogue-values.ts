@@ -1,15 +1,14 @@
 import { z } from "zod";
+import { SURFACES } from "../surfaces.ts";
 
-/** Values that both the public catalogue and the model list speak. The domain has the same lists; a test compares them. */
+/** Values that both the public catalogue and the model list speak. The domain has the same list; a test compares them. */
 export const LevelValue = z.enum(["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"]).meta({
   id: "SovereigntyLevelName",
   description: "`UNCLASSIFIED` means not yet assessed; it is not a level.",
   example: "L3",
 });
 
-export const SurfaceValue = z
-  .enum(["chat", "messages", "responses", "gemini", "embeddings", "transcriptions", "speech", "decisions"])
-  .meta({ id: "Surface" });
+export const SurfaceValue = z.enum(SURFACES).meta({ id: "Surface" });
 
 export const Country = z.string().meta({ description: "ISO 3166-1 alpha-2.", example: "FR" });
 export const Day = z.string().meta({ description: "ISO 8601 date.", example: "2026-11-15" });

@@ -1,16 +1,8 @@
 import { z } from "zod";
+import { SURFACES } from "../surfaces.ts";
 import { Duration, Label, PageQuery, Time } from "./manage-values.ts";
 
-const Surfaces = z.enum([
-  "chat",
-  "messages",
-  "responses",
-  "gemini",
-  "embeddings",
-  "transcriptions",
-  "speech",
-  "decisions",
-]);
+const Surfaces = z.enum(SURFACES);
 
 export const CaptureOpen = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { SURFACES } from "../../contract/surfaces.ts";
 import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
 import { QUIRKS } from "../../language/canon/quirks.ts";
 import { REASONING_CONTROLS } from "../../language/canon/reasoning-control.ts";
-import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./decisions-support.ts";
 import { embeddingsEntry } from "./embeddings-support.ts";

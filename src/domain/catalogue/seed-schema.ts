@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SURFACES } from "../record/record.ts";
+import { SURFACES } from "../../contract/surfaces.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES } from "./decisions-support.ts";
 import {

@@ -1,19 +1,19 @@
 import { z } from "zod";
+import { SURFACES } from "../../contract/surfaces.ts";
 import { NEEDS } from "../../language/canon/need.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import { NODE_USES } from "../tenancy/router.ts";
 import { expandRecord } from "./expand-record.ts";
-import {
-  type AttemptRecord,
-  type CandidateRecord,
-  type ChargeRecord,
-  type DecisionRecord,
-  type RequestRecord,
-  type RequirementsRecord,
-  SURFACES,
-  type UsageRecord,
+import type {
+  AttemptRecord,
+  CandidateRecord,
+  ChargeRecord,
+  DecisionRecord,
+  RequestRecord,
+  RequirementsRecord,
+  UsageRecord,
 } from "./record.ts";
 
 // Parses records from the journal and from SQL.

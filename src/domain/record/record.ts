@@ -1,3 +1,4 @@
+import type { Surface } from "../../contract/surfaces.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { Need } from "../../language/canon/need.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
@@ -6,18 +7,7 @@ import type { Usage } from "../../language/canon/usage.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 
-/** The surfaces a call can arrive on. */
-export const SURFACES = [
-  "chat",
-  "messages",
-  "responses",
-  "gemini",
-  "embeddings",
-  "transcriptions",
-  "speech",
-  "decisions",
-] as const;
-export type Surface = (typeof SURFACES)[number];
+export type { Surface };
 
 /** Calls with an expired or revoked key are logged with this status and do not count as use of the key. */
 export const REJECTED_KEY_STATUS = 401;

@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import type { Surface } from "../../../../src/contract/surfaces.ts";
 import type { Args, Row } from "../../api/client.ts";
 import { HOUR_MS } from "../../format/time.ts";
 import { useSearchParams } from "../../url-state.ts";
@@ -7,16 +8,18 @@ export type RequestRow = Row<"manageListRequests">;
 export type RequestQuery = NonNullable<Args<"manageListRequests">["query"]>;
 
 export const ENVIRONMENTS = ["live", "test"] as const;
-export const SURFACES = [
-  "chat",
-  "messages",
-  "responses",
-  "gemini",
-  "embeddings",
-  "transcriptions",
-  "speech",
-  "decisions",
-] as const;
+/** A new surface fails to compile here until it is listed. */
+const SURFACE_NAMES: Readonly<Record<Surface, Surface>> = {
+  chat: "chat",
+  messages: "messages",
+  responses: "responses",
+  gemini: "gemini",
+  embeddings: "embeddings",
+  transcriptions: "transcriptions",
+  speech: "speech",
+  decisions: "decisions",
+};
+export const SURFACES = Object.values(SURFACE_NAMES);
 
 /** Filters in the URL; the period is `range`, or `since` and `until` in the reader's time zone. */
 export const FILTERS = ["key", "member", "model", "provider", "app", "status", "env", "surface"] as const;

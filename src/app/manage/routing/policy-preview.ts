@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { PolicyPreviewQuery } from "../../../contract/schemas/manage-policy.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
+import { SURFACES, type Surface } from "../../../contract/surfaces.ts";
 import { servesSurface } from "../../../domain/catalogue/callability.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
-import { SURFACES, type Surface } from "../../../domain/record/record.ts";
 import { isChatLike } from "../../../domain/record/request-shape.ts";
 import { knownCountries } from "../../../domain/routing/policy.ts";
 import {

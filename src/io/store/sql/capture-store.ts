@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
+import { SURFACES } from "../../../contract/surfaces.ts";
 import type { CapturedRequest, CaptureScope, CaptureStore, CaptureWindowRow } from "../../../domain/record/capture.ts";
-import { SURFACES } from "../../../domain/record/record.ts";
 import { ENVIRONMENTS } from "../../../domain/tenancy/key.ts";
 import type { EncryptionContext, Vault } from "../../../domain/tenancy/vault.ts";
 import { inTransaction } from "./in-transaction.ts";

@@ -1,0 +1,12 @@
+/** The surfaces a call can arrive on. */
+export const SURFACES = [
+  "chat",
+  "messages",
+  "responses",
+  "gemini",
+  "embeddings",
+  "transcriptions",
+  "speech",
+  "decisions",
+] as const;
+export type Surface = (typeof SURFACES)[number];
