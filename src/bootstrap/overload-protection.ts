@@ -8,9 +8,6 @@ import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";
 import { type Config, SILENCE_MS_DEFAULT } from "../settings/config.ts";
 
-/** Longest server-sent event of a provider. */
-const FRAME_CHARS_MAX = 16 * 1024 * 1024;
-
 const ATTEMPTS_MAX = 5;
 
 /** How long a client may take to send a whole request. */
@@ -36,7 +33,7 @@ export function pipelineLimits(config: Config): GatewayDeps["limits"] {
     requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
     responseMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
     wholeResponse: wholeResponseTimeouts(config),
-    frameMaxChars: FRAME_CHARS_MAX,
+    frameMaxChars: config.GATEWAY_ANSWER_MAX_EVENT,
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,
     queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,

@@ -17,7 +17,17 @@ export function responseGuard(config: Config, onTurn?: (work: TurnWork) => void)
       depthMax: JSON_DEPTH_MAX,
       membersMax: config.GATEWAY_ANSWER_MAX_MEMBERS,
       stringCharsMax: config.GATEWAY_ANSWER_MAX_STRING,
-      settings: { members: "GATEWAY_ANSWER_MAX_MEMBERS", string: "GATEWAY_ANSWER_MAX_STRING" },
+      readPartsMax: config.GATEWAY_ANSWER_MAX_PARTS,
+      settings: {
+        members: "GATEWAY_ANSWER_MAX_MEMBERS",
+        string: "GATEWAY_ANSWER_MAX_STRING",
+        parts: "GATEWAY_ANSWER_MAX_PARTS",
+      },
+    },
+    text: {
+      replyChars: config.GATEWAY_ANSWER_MAX_TEXT,
+      eventChars: config.GATEWAY_ANSWER_MAX_EVENT_TEXT,
+      settings: { reply: "GATEWAY_ANSWER_MAX_TEXT", event: "GATEWAY_ANSWER_MAX_EVENT_TEXT" },
     },
     turn: { chars: config.GATEWAY_ANSWER_SLICE_BYTES, values: config.GATEWAY_ANSWER_SLICE_MEMBERS },
     memory: { totalBytes, workspaceBytes },

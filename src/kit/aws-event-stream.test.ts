@@ -12,7 +12,7 @@ const SAMPLE = Buffer.concat([
 ]);
 
 const plain = (piece: EventStreamItem) =>
-  piece.is === "corrupt"
+  piece.is !== "message"
     ? piece
     : { headers: Object.fromEntries(piece.headers), payload: piece.payload.toString("hex") };
 
@@ -64,7 +64,7 @@ describe("a binary event stream", () => {
   test("a message above the limit is rejected by its first twelve bytes", () => {
     const reader = new EventStreamReader(100);
     const long = encodeEventMessage({}, "x".repeat(200));
-    expect(reader.push(long.subarray(0, 12))).toEqual([{ is: "corrupt", why: "a message is longer than 100 bytes" }]);
+    expect(reader.push(long.subarray(0, 12))).toEqual([{ is: "oversized", maxBytes: 100 }]);
     expect(reader.push(long.subarray(12))).toEqual([]);
     expect(reader.end()).toEqual([]);
   });

@@ -6,16 +6,17 @@ import { crc32 } from "node:zlib";
  */
 type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer };
 
-/** `corrupt` ends the stream: nothing after it can be parsed. */
+/** `corrupt` and `oversized` end the stream: nothing after them can be parsed. */
 export type EventStreamItem =
   | ({ readonly is: "message" } & EventMessage)
-  | { readonly is: "corrupt"; readonly why: string };
+  | { readonly is: "corrupt"; readonly why: string }
+  | { readonly is: "oversized"; readonly maxBytes: number };
 
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 const MESSAGE_BYTES_MIN = PRELUDE_BYTES + CHECKSUM_BYTES;
 
-/** Parses a byte stream that may be split anywhere. A message above the limit counts as corrupt. */
+/** Parses a byte stream that may be split anywhere. A message above the limit is not buffered. */
 export class EventStreamReader {
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
@@ -58,6 +59,10 @@ export class EventStreamReader {
         pieces.push(this.#fail(total));
         return pieces;
       }
+      if (total > this.#maxBytes) {
+        this.#stop();
+        return [...pieces, { is: "oversized", maxBytes: this.#maxBytes }];
+      }
       this.#needed = total;
       if (bytes.length - at < total) break;
       const message = readMessage(bytes.subarray(at, at + total));
@@ -82,14 +87,18 @@ export class EventStreamReader {
     const total = bytes.readUInt32BE(at);
     const headers = bytes.readUInt32BE(at + 4);
     if (total < MESSAGE_BYTES_MIN || headers > total - MESSAGE_BYTES_MIN) return "a length is impossible";
-    return total > this.#maxBytes ? `a message is longer than ${this.#maxBytes} bytes` : total;
+    return total;
   }
 
   #fail(why: string): EventStreamItem {
+    this.#stop();
+    return { is: "corrupt", why };
+  }
+
+  #stop(): void {
     this.#isFinished = true;
     this.#chunks = [];
     this.#size = 0;
-    return { is: "corrupt", why };
   }
 }
 

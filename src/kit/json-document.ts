@@ -19,6 +19,7 @@ export const JSON_LIMITS: JsonLimits = {
   depthMax: JSON_DEPTH_MAX,
   membersMax: 400_000,
   stringCharsMax: 32 * 1024 * 1024,
+  readPartsMax: 6_000,
 };
 
 /** A JSON document from outside: its limits are checked before objects are built, and it is parsed at most once. */
@@ -30,6 +31,9 @@ export class JsonDocument {
   #text: string | undefined;
   #body: ParsedBody | JsonProblem | undefined;
   #parsed: { readonly value: unknown } | undefined;
+  /** Known since the first parse: it is not tried again. */
+  #isUnparsable = false;
+  #limit: { readonly exceeded: string | undefined } | undefined;
 
   constructor(source: Buffer | string, { depthMax, membersMax }: JsonLimits = JSON_LIMITS) {
     this.#source = source;
@@ -49,7 +53,9 @@ export class JsonDocument {
   get body(): ParsedBody | JsonProblem {
     if (this.#body !== undefined) return this.#body;
     const isText = typeof this.#source === "string" || isUtf8(this.#source);
-    this.#body = isText ? parseJsonText(this.text, this.#limits) : { problem: "the body is not valid UTF-8" };
+    if (this.#isUnparsable) this.#body = { problem: "the body is not valid JSON" };
+    else this.#body = isText ? parseJsonText(this.text, this.#limits) : { problem: "the body is not valid UTF-8" };
+    if ("problem" in this.#body && this.#body.isSyntax === true) this.#isUnparsable = true;
     return this.#body;
   }
 
@@ -67,16 +73,20 @@ export class JsonDocument {
 
   /** The limit that the document exceeds. */
   get exceeded(): string | undefined {
-    const { text } = this;
-    const mayExceed = text.length > this.#limits.partsMax || mayBeDeep(text);
-    return mayExceed ? exceededLimit(text, this.#limits) : undefined;
+    if (this.#limit === undefined) {
+      const { text } = this;
+      const mayExceed = text.length > this.#limits.partsMax || mayBeDeep(text);
+      this.#limit = { exceeded: mayExceed ? exceededLimit(text, this.#limits) : undefined };
+    }
+    return this.#limit.exceeded;
   }
 
   #parse(parse: (text: string) => unknown): unknown {
-    if (this.exceeded !== undefined) return undefined;
+    if (this.#isUnparsable || this.exceeded !== undefined) return undefined;
     try {
       return parse(this.text);
     } catch {
+      this.#isUnparsable = true;
       return undefined;
     }
   }

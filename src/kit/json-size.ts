@@ -1,17 +1,27 @@
 import { JsonSpan, stringifyWithSpans } from "./json-span.ts";
 
-/** Characters of generated text that one turn of the event loop translates. Models generate far less. */
-export const REPLY_TEXT_MAX = 2 * 1024 * 1024;
-/** The same for one stream event, and for the arguments of one tool call. */
-export const EVENT_TEXT_MAX = 1024 * 1024;
+/** Characters of generated text that are translated or rewritten, because one turn of the event loop does it. */
+export type TextLimits = {
+  readonly replyChars: number;
+  /** Of one stream event, and of the arguments of one tool call. */
+  readonly eventChars: number;
+  /** Settings of these limits, for messages; absent: the limits are fixed. */
+  readonly settings?: { readonly reply: string; readonly event: string };
+};
+
+/** Models generate far less. */
+export const TEXT_LIMITS: TextLimits = { replyChars: 2 * 1024 * 1024, eventChars: 1024 * 1024 };
 
 /** A reply has more text than one turn of the event loop can translate. */
 export class OversizedTextError extends Error {
-  constructor(maxChars: number, what: string) {
-    super(`${what} has more than ${maxChars} characters`);
+  constructor(maxChars: number, what: string, setting: string | undefined) {
+    super(`${what} has more than ${maxChars} characters${inParentheses(setting)}`);
     this.name = "OversizedText";
   }
 }
+
+/** A setting beside the limit that it raises. */
+export const inParentheses = (setting: string | undefined) => (setting === undefined ? "" : ` (${setting})`);
 
 /** About the length of a value's JSON text, without spans; the count stops above `max`. */
 export function jsonChars(value: unknown, max: number): number {
@@ -40,21 +50,24 @@ const QUOTES_CHARS = 3;
 /** On the safe side for most numbers. */
 const NUMBER_CHARS = 8;
 
+const MEASURED_CHARS_MAX = 1024 * 1024;
+
 /** Measures the JSON text of a value; of a very long one, only its length. */
 export function measureJson(value: unknown, measure: (text: string) => number): number {
-  const chars = jsonChars(value, EVENT_TEXT_MAX);
-  return chars > EVENT_TEXT_MAX ? chars : measure(JSON.stringify(value));
+  const chars = jsonChars(value, MEASURED_CHARS_MAX);
+  return chars > MEASURED_CHARS_MAX ? chars : measure(JSON.stringify(value));
 }
 
 /** JSON text of a tool call's arguments; throws if they are too long. */
-export function stringifyArguments(value: unknown): string {
-  if (jsonChars(value, EVENT_TEXT_MAX) > EVENT_TEXT_MAX) throw new OversizedTextError(EVENT_TEXT_MAX, "a tool call");
+export function stringifyArguments(value: unknown, { eventChars, settings }: TextLimits = TEXT_LIMITS): string {
+  if (jsonChars(value, eventChars) > eventChars)
+    throw new OversizedTextError(eventChars, "a tool call", settings?.event);
   return stringifyWithSpans(value);
 }
 
 /** JSON text of a part of a reply that the gateway rewrites; throws if it is too long. */
-export function stringifyRewritten(value: unknown): string {
-  if (jsonChars(value, REPLY_TEXT_MAX) > REPLY_TEXT_MAX)
-    throw new OversizedTextError(REPLY_TEXT_MAX, "a reply that does not conform to its dialect");
+export function stringifyRewritten(value: unknown, { replyChars, settings }: TextLimits = TEXT_LIMITS): string {
+  if (jsonChars(value, replyChars) > replyChars)
+    throw new OversizedTextError(replyChars, "a reply that does not conform to its dialect", settings?.reply);
   return stringifyWithSpans(value);
 }

@@ -5,7 +5,7 @@ import { buildJsonInSlices } from "./json-sliced-build.ts";
 import { JsonSpan } from "./json-span.ts";
 import { type BulkValues, type JsonLimits, JsonStructureScanner, type ReadMember } from "./json-structure.ts";
 
-const LIMITS: JsonLimits = { depthMax: 128, membersMax: 1_000_000, stringCharsMax: 10_000_000 };
+const LIMITS: JsonLimits = { depthMax: 128, membersMax: 1_000_000, stringCharsMax: 10_000_000, readPartsMax: 6_000 };
 
 function scanned(
   text: string,
@@ -114,6 +114,7 @@ test.each([
     depthMax: 128,
     membersMax: problem.startsWith("nested") ? 1_000 : 100,
     stringCharsMax: isKey ? 100_000 : 1000,
+    readPartsMax: 6_000,
   };
   for (const pieceChars of [1, 7, 100_000]) expect(scanned(text, pieceChars, { limits }).problem).toBe(problem);
 });

@@ -9,14 +9,17 @@ import {
   QUOTE,
   UNDERSCORE,
 } from "./json-characters.ts";
+import { inParentheses } from "./json-size.ts";
 
 /** Limits of a JSON document from outside. Members, items, objects and arrays count together: each costs memory. */
 export type JsonLimits = {
   readonly depthMax: number;
   readonly membersMax: number;
   readonly stringCharsMax: number;
+  /** Objects and lists that the reader of a reply handles in one event-loop turn. */
+  readonly readPartsMax: number;
   /** Settings of these limits, for messages; absent: the limits are fixed. */
-  readonly settings?: { readonly members: string; readonly string: string };
+  readonly settings?: { readonly members: string; readonly string: string; readonly parts: string };
 };
 
 /** Values that are exempt from the member limit and kept as text: objects and lists in these members, or lists of numbers. */
@@ -44,8 +47,6 @@ const BIG_CHARS = 16_384;
 /** Longest key, and longest number. */
 const TOKEN_CHARS_MAX = 65_536;
 const SPACE_CHARS_MAX = 262_144;
-/** What a reader of replies handles in one event-loop turn. */
-const READ_PARTS_MAX = 6_000;
 /** The member is at the top, or inside the object of a stream event. */
 const READ_MEMBER_DEPTH_MAX = 2;
 
@@ -279,8 +280,9 @@ export class JsonStructureScanner {
   #countReadPart(): void {
     if (this.#bulkDepth > 0 || this.#depth - this.#readDepth > (this.#read?.levels ?? 0)) return;
     this.#readParts += 1;
-    if (this.#readParts > READ_PARTS_MAX)
-      this.#problem ??= `more than ${READ_PARTS_MAX} parts in its ${this.#read?.member}`;
+    const { readPartsMax, settings } = this.#limits;
+    if (this.#readParts > readPartsMax)
+      this.#problem ??= `more than ${readPartsMax} parts in its ${this.#read?.member}${inParentheses(settings?.parts)}`;
   }
 
   /** The open array turned out to be an ordinary one: its numbers count. */
@@ -295,17 +297,15 @@ export class JsonStructureScanner {
   #checkMembers(): void {
     const { membersMax, settings } = this.#limits;
     if (this.members > membersMax)
-      this.#problem ??= `more than ${membersMax} members and items${named(settings?.members)}`;
+      this.#problem ??= `more than ${membersMax} members and items${inParentheses(settings?.members)}`;
   }
 
   #checkString(): void {
     const { stringCharsMax, settings } = this.#limits;
     if (this.#stringChars > stringCharsMax)
-      this.#problem ??= `a string longer than ${stringCharsMax} characters${named(settings?.string)}`;
+      this.#problem ??= `a string longer than ${stringCharsMax} characters${inParentheses(settings?.string)}`;
   }
 }
-
-const named = (setting: string | undefined) => (setting === undefined ? "" : ` (${setting})`);
 
 const isStructural = (code: number) =>
   code === COMMA ||

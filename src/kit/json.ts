@@ -33,7 +33,7 @@ export type ParsedBody = {
 };
 
 /** `isLimit`: it may be JSON, but exceeds a limit. */
-export type JsonProblem = { readonly problem: string; readonly isLimit?: true };
+export type JsonProblem = { readonly problem: string; readonly isLimit?: true; readonly isSyntax?: true };
 
 export const JSON_DEPTH_MAX = 128;
 
@@ -66,7 +66,8 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
     if (Object.keys(value).length !== members.size) return { problem: describeDuplicateKey(members) };
     return { value, text, members, end };
   } catch (error) {
-    return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
+    const problem = error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON";
+    return { problem, isSyntax: true };
   }
 }
 

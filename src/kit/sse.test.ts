@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type SseFrame, SseOverflowError, SseReader } from "./sse.ts";
+import { OversizedEventError, type SseFrame, SseReader } from "./sse.ts";
 
 function readAll(bytes: Buffer, cuts: readonly number[]): SseFrame[] {
   const reader = new SseReader(1_000_000);
@@ -95,5 +95,5 @@ test("a line without end is cut at the cap", () => {
   const reader = new SseReader(1000);
   expect(() => {
     for (let i = 0; i < 100; i += 1) reader.push(Buffer.from("x".repeat(100)));
-  }).toThrow(SseOverflowError);
+  }).toThrow(OversizedEventError);
 });

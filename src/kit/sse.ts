@@ -3,10 +3,14 @@ import { StringDecoder } from "node:string_decoder";
 /** One server-sent event: its joined data lines and its name. */
 export type SseFrame = { readonly event: string | null; readonly data: string };
 
-export class SseOverflowError extends Error {
-  constructor(maxChars: number) {
-    super(`an event is longer than ${maxChars} characters`);
-    this.name = "SseOverflow";
+/** An event of a stream is longer than its reader accepts. */
+export class OversizedEventError extends Error {
+  readonly max: number;
+
+  constructor(max: number, unit: "characters" | "bytes") {
+    super(`an event longer than ${max} ${unit}`);
+    this.name = "OversizedEvent";
+    this.max = max;
   }
 }
 
@@ -68,12 +72,12 @@ export class SseReader {
     const closes = text.includes("\n\n") || (this.#endedInNewline && text.startsWith("\n"));
     if (text !== "") this.#endedInNewline = text.endsWith("\n");
     this.#text += text;
-    if (this.#text.length > this.#maxChars && !closes) throw new SseOverflowError(this.#maxChars);
+    if (this.#text.length > this.#maxChars && !closes) throw new OversizedEventError(this.#maxChars, "characters");
     const frames: SseFrame[] = [];
     if (!closes) return frames;
     const from = parseBlocks(this.#text, frames);
     if (from > 0) this.#text = this.#text.slice(from);
-    if (this.#text.length > this.#maxChars) throw new SseOverflowError(this.#maxChars);
+    if (this.#text.length > this.#maxChars) throw new OversizedEventError(this.#maxChars, "characters");
     return frames;
   }
 }

@@ -12,6 +12,26 @@ export const RESPONSE_SETTINGS = {
     32 * 1024 * 1024,
     "Longest string in a response, in characters.",
   ),
+  GATEWAY_ANSWER_MAX_PARTS: setting(
+    integer(1_000, 100_000),
+    6_000,
+    "Most objects and lists in the part of a long response that is read item by item in one turn of the event loop, such as choices or content.",
+  ),
+  GATEWAY_ANSWER_MAX_TEXT: setting(
+    integer(65_536, 33_554_432),
+    2 * 1024 * 1024,
+    "Most characters of generated text in a response that is translated to another API or rewritten.",
+  ),
+  GATEWAY_ANSWER_MAX_EVENT_TEXT: setting(
+    integer(65_536, 33_554_432),
+    1024 * 1024,
+    "The same in one stream event, and in the arguments of one tool call.",
+  ),
+  GATEWAY_ANSWER_MAX_EVENT: setting(
+    integer(65_536, 268_435_456),
+    16 * 1024 * 1024,
+    "Longest stream event of a provider, in characters; a binary one of Amazon Bedrock has at most 2097152 bytes.",
+  ),
   GATEWAY_ANSWER_SLICE_BYTES: setting(
     integer(65_536, 16_777_216),
     1024 * 1024,

@@ -131,11 +131,11 @@ async function drain(response: Response): Promise<number> {
 
 const MEMBERS = "502 more than 400000 members and items (GATEWAY_ANSWER_MAX_MEMBERS)";
 const NESTING = "502 nested deeper than 128 levels";
-const WHOLE_TEXT = "502 the text of the reply has more than 2097152 characters";
-const ONE_TEXT = "502 a text of the reply has more than 2097152 characters";
-const EVENT_TEXT = "502 a text of the reply has more than 1048576 characters";
+const WHOLE_TEXT = "502 the text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+const ONE_TEXT = "502 a text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+const EVENT_TEXT = "502 a text of the reply has more than 1048576 characters (GATEWAY_ANSWER_MAX_EVENT_TEXT)";
 /** A binary event is limited by its bytes, before it is read. */
-const BINARY_EVENT = "502 The provider aws-bedrock returned no usable response";
+const BINARY_EVENT = "502 an event longer than 2097152 bytes";
 
 /** The status with the limit; `200` for a stream whose first events were sent before. */
 function expectedEnd(client: string, dialect: ReplyDialect, kind: string, isStream: boolean): string {
@@ -156,7 +156,7 @@ function expectedEnd(client: string, dialect: ReplyDialect, kind: string, isStre
     case "escapes":
       return isStream && !isSame ? EVENT_TEXT : "200";
     case "log-probs":
-      return dialect === "gemini" ? "502 more than 6000 parts in its candidates" : "200";
+      return dialect === "gemini" ? "502 more than 6000 parts in its candidates (GATEWAY_ANSWER_MAX_PARTS)" : "200";
     case "parts":
       return expectedOfParts(client, dialect, isStream);
     default:
@@ -166,7 +166,8 @@ function expectedEnd(client: string, dialect: ReplyDialect, kind: string, isStre
 
 function expectedOfParts(client: string, dialect: ReplyDialect, isStream: boolean): string {
   if (dialect === "chat") {
-    if (client === "chat") return "502 a reply that does not conform to its dialect has more than 2097152 characters";
+    if (client === "chat")
+      return "502 a reply that does not conform to its dialect has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
     return isStream ? EVENT_TEXT : ONE_TEXT;
   }
   if (client === dialect || (dialect === "messages" && isStream)) return "200";

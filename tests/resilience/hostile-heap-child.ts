@@ -5,6 +5,7 @@
 import { LargeResponse, readDocumentInSlices } from "../../src/io/upstream/large-response.ts";
 import { ResponseGuard } from "../../src/io/upstream/response-guard.ts";
 import { JSON_LIMITS, tryParseDocument } from "../../src/kit/json-document.ts";
+import { TEXT_LIMITS } from "../../src/kit/json-size.ts";
 import type { BulkValues } from "../../src/kit/json-structure.ts";
 
 const MEBIBYTE = 1024 * 1024;
@@ -14,6 +15,7 @@ const TURN = { chars: MEBIBYTE, values: 32_000 };
 let most = { chars: 0, values: 0, turns: 0 };
 const guard = new ResponseGuard({
   json: JSON_LIMITS,
+  text: TEXT_LIMITS,
   turn: TURN,
   memory: { totalBytes: 128 * MEBIBYTE, workspaceBytes: 128 * MEBIBYTE },
   onTurn({ chars, values }) {

@@ -58,12 +58,12 @@ describe("a response is rejected for its shape, not charged, and not retried at 
     [
       "text",
       [{ type: "text", text: "t".repeat(2 * MEBIBYTE + 1) }],
-      "a text of the reply has more than 2097152 characters",
+      "a text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)",
     ],
     [
       "tool call",
       [{ type: "tool_use", id: "t", name: "f", input: { s: "t".repeat(MEBIBYTE) } }],
-      "a tool call has more than 1048576 characters",
+      "a tool call has more than 1048576 characters (GATEWAY_ANSWER_MAX_EVENT_TEXT)",
     ],
   ])(
     "SAFE-01 a translated reply with too long a %s names the limit and is not charged",

@@ -99,7 +99,8 @@ export class AttemptStage {
     const { gateway, trace, exchange, decoded, plan, currentPolicy, changedRouter, inspected } = this.#request;
     let chosen: EndpointAdapter;
     try {
-      chosen = decoded.request.adapterFor(attempt, plan, replyHeadFor(exchange, trace, decoded.request, attempt));
+      const head = replyHeadFor(exchange, trace, decoded.request, attempt);
+      chosen = decoded.request.adapterFor(attempt, plan, head, gateway.responses.text);
     } catch (error) {
       return unencodableAttempt(gateway, attempt, error);
     }

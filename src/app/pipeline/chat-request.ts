@@ -7,6 +7,7 @@ import { DIALECT_SUPPORT, isEffortConflicting } from "../../io/upstream/dialect-
 import { adapterFor, maxOutputTokensFor } from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { TextLimits } from "../../kit/json-size.ts";
 import { hasRepeatedMembers } from "../../kit/json-strings.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { usesOneHourCache } from "../../language/canon/call.ts";
@@ -81,11 +82,11 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     return this.#conservativeInputTokens;
   }
 
-  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter {
+  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead, text?: TextLimits): EndpointAdapter {
     const { endpoint, model } = attempt;
     const reasoning = chooseReasoning(this.inbound, plan, attempt);
     const excludedTools = excludedToolIndexes(this.inbound.call.extras, attempt);
-    return buildAdapter(this.inbound, reasoning, { endpoint, model, head, excludedTools });
+    return buildAdapter(this.inbound, reasoning, { endpoint, model, head, text, excludedTools });
   }
 
   /** Of two members of one name the parsed body has the last one only, and an endpoint may receive both: then as text as well. */

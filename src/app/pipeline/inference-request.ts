@@ -7,6 +7,7 @@ import type { Requirements } from "../../domain/routing/requirements.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { TextLimits } from "../../kit/json-size.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
@@ -54,8 +55,8 @@ export type InferenceRequest = {
   /** Surface-specific fields of the log record; never content. */
   readonly detail?: JsonObject | undefined;
   usageBoundAt(attempt: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound;
-  /** Throws a fault when the request cannot be encoded for the endpoint. */
-  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter;
+  /** Throws a fault when the request cannot be encoded for the endpoint. Without `text` replies have the default limits. */
+  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead, text?: TextLimits): EndpointAdapter;
   /** What endpoints receive of the request, as JSON: every string in it is inspected for data classes. */
   content(): unknown;
   /** True when the request may reference files or other state that only one provider stores. */

@@ -3,6 +3,7 @@ import { LARGE_RESPONSE_BYTES, type ResponseGuard } from "../../io/upstream/resp
 import type { MemoryLease, MemoryShortage } from "../../io/upstream/response-memory.ts";
 import type { FrameReader } from "../../io/upstream/upstream-adapter.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 
 export const isShort = (chars: number) => chars <= LARGE_RESPONSE_BYTES;
@@ -14,12 +15,12 @@ const longBytes = (chars: number, charBytes: number) => (isShort(chars) ? 0 : ch
 /** What a frame reader holds. */
 type TextInMemory = Pick<FrameReader, "pendingChars" | "charBytes">;
 
-type LongFramesDeps = {
+export type LongFramesDeps = {
   readonly guard: ResponseGuard;
   readonly workspaceId: string;
   readonly form: DocumentForm;
   /** `pause`: the client does not keep up. */
-  readonly read: (frame: StreamFrame) => "more" | "pause";
+  readonly read: (frame: StreamFrame, work: SlicedWork) => MaybePromise<"more" | "pause">;
   /** Resolves once the client has taken what was sent to it. */
   readonly whenDrained: () => Promise<void>;
   /** All frames were read: the upstream may send more. */
@@ -92,7 +93,7 @@ export class LongFrames {
         const { frame, bytes } = next;
         const ready = isShortFrame(frame) ? await this.#takeTurn(frame) : await this.#build(frame, bytes);
         if (ready === undefined || this.#isStopped) return;
-        if (this.#deps.read(ready) === "pause") {
+        if ((await this.#deps.read(ready, this.#work)) === "pause") {
           this.#work.end();
           await this.#deps.whenDrained();
         }

@@ -5,12 +5,15 @@ import { classifyRejection, classifyShape } from "../../io/upstream/rejected-res
 import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
-import { OversizedTextError } from "../../kit/json-size.ts";
-import type { AudioPiece, AudioStream, ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
+import { inParentheses, OversizedTextError } from "../../kit/json-size.ts";
+import { chain } from "../../kit/maybe-promise.ts";
+import { OversizedEventError } from "../../kit/sse.ts";
+import type { AudioPiece, AudioStream, ReplyStream, StreamedReply, StreamPiece } from "../../language/canon/reply.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { classifyProblem, IGNORE } from "./error-response.ts";
-import { isShort, isShortFrame, LongFrames } from "./long-frames.ts";
+import type { RequestLimits } from "./gateway-deps.ts";
+import { isShort, isShortFrame, LongFrames, type LongFramesDeps } from "./long-frames.ts";
 import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 
 type StreamReading = {
@@ -63,9 +66,9 @@ class StreamRelay {
     this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
   }
 
-  reader({ call, adapter, provider, resolve, workspaceId }: StreamReading): UpstreamBodyHandler {
+  reader(reading: StreamReading): UpstreamBodyHandler {
+    const { call, adapter, provider, resolve } = reading;
     const relay = this.#relay;
-    const { responses } = relay.gateway;
     const stream = this.#stream;
     const events = adapter.openFrameReader(relay.gateway.limits.frameMaxChars);
     let preambleChars = 0;
@@ -89,12 +92,14 @@ class StreamRelay {
       // Last, because the abort is reported here as a failure.
       call.abort();
     };
-    const take = (frames: readonly StreamFrame[]): "more" | "pause" => {
+    const checked = (frame: StreamFrame) => (check === undefined ? frame : check(frame));
+    /** `ready` has been read from the only frame. */
+    const take = (frames: readonly StreamFrame[], ready?: StreamPiece): "more" | "pause" => {
       let text = "";
       let ended = false;
       let failure: FailureVerdict | undefined;
       for (const frame of frames) {
-        const piece = stream.read(check === undefined ? frame : check(frame));
+        const piece = ready ?? stream.read(checked(frame));
         if (piece.is === "content") {
           // Output after a disconnect is not charged.
           if (!relay.disconnected && relay.markContent()) this.#hasBegun = true;
@@ -106,7 +111,7 @@ class StreamRelay {
             this.#preamble.push(piece.text);
             preambleChars += piece.text.length;
             if (preambleChars > preambleMax)
-              failure = classifyMalformed("the stream has no content after its preamble", provider);
+              failure = classifyShape(`more than ${preambleMax} characters before its first content`, provider);
           }
         } else if (piece.is === "end") {
           ended = true;
@@ -120,15 +125,13 @@ class StreamRelay {
       else if (ended) this.#finishStream(provider, finish, fail);
       return hasRoom || isEnded ? "more" : "pause";
     };
-    const failReading = (error: unknown) => fail(classifyUnread(error, provider));
+    const failReading = (error: unknown) => fail(classifyUnread(error, provider, relay.gateway.limits));
     const openLong = () =>
-      new LongFrames({
-        guard: responses,
-        workspaceId,
-        form: adapter.form ?? {},
-        read: (frame) => take([frame]),
-        whenDrained: () => relay.whenDrained(),
-        onRead: () => call.resume(),
+      openLongFrames(relay, reading, {
+        read: (frame, work) =>
+          chain(isShortFrame(frame) ? undefined : stream.readInSlices?.(checked(frame), work), (piece) =>
+            isEnded ? "more" : take([frame], piece),
+          ),
         onRejected: (rejection) => fail(classifyRejection(rejection, provider)),
         onError: failReading,
       });
@@ -226,6 +229,21 @@ class StreamRelay {
   }
 }
 
+function openLongFrames(
+  relay: Relay,
+  { call, adapter, workspaceId }: StreamReading,
+  events: Pick<LongFramesDeps, "read" | "onRejected" | "onError">,
+): LongFrames {
+  return new LongFrames({
+    guard: relay.gateway.responses,
+    workspaceId,
+    form: adapter.form ?? {},
+    whenDrained: () => relay.whenDrained(),
+    onRead: () => call.resume(),
+    ...events,
+  });
+}
+
 /** A full read buffer of a fast provider: the event loop serves others before the next one. */
 const FULL_CHUNK_BYTES = 48 * 1024;
 
@@ -236,9 +254,13 @@ function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCa
   return "pause";
 }
 
-function classifyUnread(error: unknown, provider: string): FailureVerdict {
+function classifyUnread(error: unknown, provider: string, { frameMaxChars }: RequestLimits): FailureVerdict {
   if (error instanceof OversizedTextError) return classifyShape(error.message, provider);
-  const why = error instanceof ImplausibleFrameError ? error.message : "an event exceeds the size limit";
+  if (error instanceof OversizedEventError) {
+    const setting = error.max === frameMaxChars ? "GATEWAY_ANSWER_MAX_EVENT" : undefined;
+    return classifyShape(error.message + inParentheses(setting), provider);
+  }
+  const why = error instanceof ImplausibleFrameError ? error.message : "an event cannot be read";
   return classifyMalformed(why, provider);
 }
 

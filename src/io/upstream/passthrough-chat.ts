@@ -20,7 +20,7 @@ import type { AdapterTarget, InboundChat, UpstreamAdapter } from "./upstream-ada
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with the gateway's id. */
 export function passthroughChat(
   { request, call, body }: InboundChat,
-  { endpoint, model, head }: AdapterTarget,
+  { endpoint, model, head, text }: AdapterTarget,
 ): UpstreamAdapter {
   const facts = passthroughFactsFor(endpoint, model);
   // A node's own name for the model is no name that a request could send.
@@ -41,9 +41,9 @@ export function passthroughChat(
       return patchMembers(body, patches);
     },
     form: CHAT_REPLY_SHAPE,
-    decodeResponse: (source) => decodePassthroughReply(source, head.id, ownModel),
+    decodeResponse: (source) => decodePassthroughReply(source, head.id, ownModel, text),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-    openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel),
+    openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel, text),
     decodeProblem,
   };
 }

@@ -25,7 +25,7 @@ import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "./upstream-
 export function translatedAdapter(
   inbound: InboundRequest,
   dialect: UpstreamDialect,
-  { endpoint, model, head: ownHead }: AdapterTarget,
+  { endpoint, model, head: ownHead, text }: AdapterTarget,
 ): UpstreamAdapter {
   const head = withComparedModel(ownHead, inbound);
   const modelFacts = modelFactsFor(endpoint, model);
@@ -37,7 +37,7 @@ export function translatedAdapter(
   const requested = withoutNeedlessOff(inbound.call, facts);
   const { call, omitted, adjusted } = dropUnsupported(requested, dialect, facts, maxOutputTokens);
   const named = shortenToolNames(call, dialect.toolNameMax);
-  const context = { call: named.call, facts, places: client.places };
+  const context = { call: named.call, facts, places: client.places, text };
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -55,12 +55,12 @@ export function translatedAdapter(
       const events = dialect.decodeReply(source, context);
       // A reply in which the model reports its own failure is unusable.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
-      return translatedReply(named.restoreNames(events), client, head, call);
+      return translatedReply(named.restoreNames(events), client, head, call, text);
     },
     openFrameReader: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
     openReplyStream: () => {
       const reader = named.reader(dialect.openReader(context));
-      return new TranslatedStream(reader, client.openWriter(head, call));
+      return new TranslatedStream(reader, client.openWriter(head, call), text);
     },
     decodeProblem: dialect.decodeProblem,
   };

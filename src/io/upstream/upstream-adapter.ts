@@ -5,6 +5,7 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
 import type { JsonDocument, JsonSource } from "../../kit/json-document.ts";
+import type { TextLimits } from "../../kit/json-size.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { AudioStream, ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
@@ -59,6 +60,8 @@ export type AdapterTarget = {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly head: ReplyHead;
+  /** Absent: the defaults. */
+  readonly text?: TextLimits | undefined;
   /** Indexes in `tools` of provider-run tools that are billed separately and not requested from this endpoint. */
   readonly excludedTools?: readonly number[] | undefined;
 };

@@ -1,5 +1,6 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { Fault } from "../../contract/faults.ts";
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { JsonDocument } from "../../kit/json-document.ts";
 import type { UpstreamProblem } from "./upstream-problem.ts";
@@ -36,6 +37,8 @@ export type WholeReply = {
   /** Uses of separately billed extras. */
   readonly extraUses?: Readonly<Record<string, number>> | undefined;
   render(counted: Usage, shown: ReportedCost | undefined): string;
+  /** The same for a long reply, in slices of event-loop turns; absent: `render`. */
+  renderInSlices?: (counted: Usage, shown: ReportedCost | undefined) => Promise<string>;
 };
 
 /** Units other than tokens; absent: not metered. */
@@ -59,6 +62,8 @@ export type StreamPiece =
 /** Decodes an upstream stream for the client and the meter at once. */
 export type ReplyStream = StreamedReply & {
   read(frame: { readonly event: string | null; readonly data: string; readonly document?: JsonDocument }): StreamPiece;
+  /** The same for a long frame, in slices of event-loop turns; absent: `read`. */
+  readInSlices?(frame: Parameters<ReplyStream["read"]>[0], work: SlicedWork): Promise<StreamPiece>;
   /** The model reported a finish reason: the stream is complete even if the server omits its end marker. */
   readonly isFinished: boolean;
   /** At the end: why the stream is no reply although it is complete; contains no content. */

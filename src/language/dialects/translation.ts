@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
-import { EVENT_TEXT_MAX, OversizedTextError, REPLY_TEXT_MAX } from "../../kit/json-size.ts";
+import { OversizedTextError, TEXT_LIMITS, type TextLimits } from "../../kit/json-size.ts";
 import type { Call } from "../canon/call.ts";
 import { listOmitted } from "../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece, UnusableReply, WholeReply } from "../canon/reply.ts";
@@ -13,11 +13,12 @@ import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 export class TranslatedStream implements ReplyStream {
   readonly #reader: ReplyEventReader;
   readonly #writer: ReplyWriter;
-  readonly #meter = new ReplyMeter(EVENT_TEXT_MAX);
+  readonly #meter: ReplyMeter;
   /** Held until the end: some servers send a reason with every frame, and only the last is valid. */
   #finish: FinishEvent | undefined;
 
-  constructor(reader: ReplyEventReader, writer: ReplyWriter) {
+  constructor(reader: ReplyEventReader, writer: ReplyWriter, text: TextLimits = TEXT_LIMITS) {
+    this.#meter = new ReplyMeter(text, "event");
     this.#reader = reader;
     this.#writer = writer;
   }
@@ -88,8 +89,9 @@ export function translatedReply(
   client: ClientDialect,
   head: ReplyHead,
   call: Call,
+  text: TextLimits = TEXT_LIMITS,
 ): WholeReply | UnusableReply {
-  const meter = new ReplyMeter(REPLY_TEXT_MAX);
+  const meter = new ReplyMeter(text, "reply");
   for (const event of events) meter.add(event);
   for (const path of client.omitted?.(events) ?? []) meter.add({ is: "omitted", path });
   const { usage, upstreamId, outputWeight, omitted, unusable } = meter;
@@ -105,8 +107,11 @@ export function translatedReply(
 
 const OMITTED_MAX = 100;
 
+type TextUnit = "event" | "reply";
+
 class ReplyMeter {
-  readonly #eventMax: number;
+  readonly #limits: TextLimits;
+  readonly #unit: TextUnit;
   #chars = 0;
   usage: Usage | undefined;
   outputWeight = 0;
@@ -115,9 +120,10 @@ class ReplyMeter {
   #hasVisibleOutput = false;
   #hasOmittedContent = false;
 
-  /** Longest text of one event. */
-  constructor(eventMax: number) {
-    this.#eventMax = eventMax;
+  /** `unit`: which limit applies to one text. */
+  constructor(limits: TextLimits, unit: TextUnit) {
+    this.#limits = limits;
+    this.#unit = unit;
   }
 
   /** A reply whose output consists of content that the caller cannot receive is no empty success. */
@@ -129,7 +135,7 @@ class ReplyMeter {
   /** Throws when there is more text than one turn of the event loop can write. */
   add(event: ReplyEvent): void {
     const text = textOf(event);
-    if (text !== "") this.#addText(text, event.is === "tool_arguments" ? EVENT_TEXT_MAX : this.#eventMax);
+    if (text !== "") this.#addText(text, event.is === "tool_arguments" ? "event" : this.#unit);
     if (event.is === "usage") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
     else if (event.is === "omitted") {
@@ -138,10 +144,12 @@ class ReplyMeter {
     } else this.#hasVisibleOutput ||= isVisible(event);
   }
 
-  #addText(text: string, eventMax: number): void {
-    if (text.length > eventMax) throw new OversizedTextError(eventMax, "a text of the reply");
+  #addText(text: string, unit: TextUnit): void {
+    const { eventChars, replyChars, settings } = this.#limits;
+    const max = unit === "event" ? eventChars : replyChars;
+    if (text.length > max) throw new OversizedTextError(max, "a text of the reply", settings?.[unit]);
     this.#chars += text.length;
-    if (this.#chars > REPLY_TEXT_MAX) throw new OversizedTextError(REPLY_TEXT_MAX, "the text of the reply");
+    if (this.#chars > replyChars) throw new OversizedTextError(replyChars, "the text of the reply", settings?.reply);
     this.outputWeight += weightOf(text);
   }
 

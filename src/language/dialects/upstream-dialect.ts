@@ -1,4 +1,5 @@
 import type { JsonDocument, JsonSource } from "../../kit/json-document.ts";
+import type { TextLimits } from "../../kit/json-size.ts";
 import type { DocumentShape } from "../../kit/json-structure.ts";
 import type { Call, Effort } from "../canon/call.ts";
 import type { Parameter } from "../canon/parameters.ts";
@@ -60,6 +61,8 @@ export type ReplyContext = {
   readonly facts: ModelFacts;
   /** Reply content that the caller's surface can express and others cannot; absent: none. */
   readonly places?: ReadonlySet<Place>;
+  /** Absent: the defaults. */
+  readonly text?: TextLimits | undefined;
 };
 
 /** Decodes the frames of one stream in order; undefined for an unreadable frame. */

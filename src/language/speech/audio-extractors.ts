@@ -1,5 +1,5 @@
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
-import { type SseFrame, SseReader } from "../../kit/sse.ts";
+import { OversizedEventError, type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { Usage } from "../canon/usage.ts";
@@ -50,8 +50,8 @@ export class SseAudioExtractor implements AudioExtractor {
   push(chunk: Buffer): AudioPiece {
     try {
       return this.#readFrames(this.#frames.push(chunk));
-    } catch {
-      return { is: "malformed", why: "an event exceeds the size limit" };
+    } catch (error) {
+      return { is: "malformed", why: error instanceof OversizedEventError ? error.message : "an event cannot be read" };
     }
   }
 

@@ -6,7 +6,7 @@ import {
   patchMembers,
 } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
-import { stringifyRewritten } from "../../../../kit/json-size.ts";
+import { stringifyRewritten, type TextLimits } from "../../../../kit/json-size.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import type { Usage } from "../../../canon/usage.ts";
@@ -19,15 +19,20 @@ import { type MaybeReply, withOmissions } from "./omitted-content.ts";
  * Patches the id, the usage and non-conforming choices of a provider's reply, and with `ownModel` its model; undefined if
  * the bytes are not a reply of this dialect.
  */
-export function decodePassthroughReply(source: JsonSource, ownId: string, ownModel?: string): MaybeReply | undefined {
+export function decodePassthroughReply(
+  source: JsonSource,
+  ownId: string,
+  ownModel?: string,
+  text?: TextLimits,
+): MaybeReply | undefined {
   const { body } = JsonDocument.of(source);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
   if (!Array.isArray(choices) || choices.length === 0) return undefined;
   const isConforming = choices.every(isConformingChoice);
   if (!isConforming && isAborted(choices)) return undefined;
-  const normalized = isConforming ? undefined : new ReplyNormalizer(ownId, "message").normalize(choices);
-  const rewritten = normalized && stringifyRewritten(normalized);
+  const normalized = isConforming ? undefined : new ReplyNormalizer(ownId, "message", text).normalize(choices);
+  const rewritten = normalized && stringifyRewritten(normalized, text);
   const messages: JsonObject[] = [];
   for (const choice of normalized ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;

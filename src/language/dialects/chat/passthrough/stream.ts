@@ -9,7 +9,7 @@ import {
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
-import { stringifyRewritten } from "../../../../kit/json-size.ts";
+import { stringifyRewritten, type TextLimits } from "../../../../kit/json-size.ts";
 import { listOmitted } from "../../../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
@@ -35,6 +35,7 @@ export class PassthroughChatStream implements ReplyStream {
   readonly #ownModel: string | undefined;
   readonly #includeUsage: boolean;
   readonly #normalizer: ReplyNormalizer;
+  readonly #text: TextLimits | undefined;
   #usage: Usage | undefined;
   #wireUsage: unknown;
   #usageFrame: (FrameSource & { readonly chunk: JsonObject }) | undefined;
@@ -48,13 +49,14 @@ export class PassthroughChatStream implements ReplyStream {
   #template: FrameTemplate | undefined;
 
   /** `ownModel` replaces the name of a model that callers do not know by it. */
-  constructor(own: OwnHead, includeUsage: boolean, ownModel?: string) {
+  constructor(own: OwnHead, includeUsage: boolean, ownModel?: string, text?: TextLimits) {
     const { id: ownId } = own;
     this.#own = own;
     this.#ownId = ownId;
     this.#ownModel = ownModel;
     this.#includeUsage = includeUsage;
-    this.#normalizer = new ReplyNormalizer(ownId, "delta");
+    this.#normalizer = new ReplyNormalizer(ownId, "delta", text);
+    this.#text = text;
   }
 
   get usage(): Usage | undefined {
@@ -101,7 +103,7 @@ export class PassthroughChatStream implements ReplyStream {
     const normalized = this.#normalizer.normalize(choices);
     if (normalized === undefined) return this.#readChunk(chunk, choices, { frame, patches: NO_PATCHES });
     this.#omissions = omittedContent(choices, "delta", this.#omissions);
-    const patches = [{ key: "choices", json: stringifyRewritten(normalized) }];
+    const patches = [{ key: "choices", json: stringifyRewritten(normalized, this.#text) }];
     return this.#readChunk({ ...chunk, choices: normalized }, normalized, { frame, patches });
   }
 

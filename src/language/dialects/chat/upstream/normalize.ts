@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 
 /** Finish reasons of almost compatible servers. */
 const REASONS: ReadonlyMap<string, string | null> = new Map([
@@ -43,12 +43,14 @@ export function isAborted(choices: readonly unknown[]): boolean {
 export class ReplyNormalizer {
   readonly #ownId: string;
   readonly #form: ChoiceForm;
+  readonly #text: TextLimits | undefined;
   /** By choice; created on demand, because most replies have no tool calls. */
   #calls: Map<unknown, ToolCallNormalizer> | undefined;
 
-  constructor(ownId: string, form: ChoiceForm) {
+  constructor(ownId: string, form: ChoiceForm, text?: TextLimits) {
     this.#ownId = ownId;
     this.#form = form;
+    this.#text = text;
   }
 
   /** Undefined if nothing needs normalizing. */
@@ -89,7 +91,7 @@ export class ReplyNormalizer {
 
   #toolCalls(calls: readonly unknown[], choiceIndex: unknown): JsonObject {
     this.#calls ??= new Map();
-    const normalizer = this.#calls.get(choiceIndex) ?? new ToolCallNormalizer(this.#ownId, this.#form);
+    const normalizer = this.#calls.get(choiceIndex) ?? new ToolCallNormalizer(this.#ownId, this.#form, this.#text);
     this.#calls.set(choiceIndex, normalizer);
     return normalizer.normalize(calls);
   }
@@ -98,14 +100,16 @@ export class ReplyNormalizer {
 class ToolCallNormalizer {
   readonly #ownId: string;
   readonly #form: ChoiceForm;
+  readonly #text: TextLimits | undefined;
   readonly #calls = new Map<number, KnownCall>();
   /** New index of calls that a server numbered like an earlier one. */
   readonly #moved = new Map<number, number>();
   #latest = 0;
 
-  constructor(ownId: string, form: ChoiceForm) {
+  constructor(ownId: string, form: ChoiceForm, text: TextLimits | undefined) {
     this.#ownId = ownId;
     this.#form = form;
+    this.#text = text;
   }
 
   normalize(calls: readonly unknown[]): JsonObject {
@@ -178,7 +182,7 @@ class ToolCallNormalizer {
   #arguments(fn: JsonObject, opens: boolean): JsonObject {
     const value = fn["arguments"];
     if (value != null && typeof value !== "string")
-      return { function: { ...fn, arguments: stringifyArguments(value) } };
+      return { function: { ...fn, arguments: stringifyArguments(value, this.#text) } };
     if (!opens || (value != null && (value !== "" || this.#form === "delta"))) return {};
     return { function: { ...fn, arguments: this.#form === "message" ? "{}" : "" } };
   }

@@ -94,7 +94,7 @@ export class ChatReader implements ReplyEventReader {
     const own = list.find(({ index }) => (index ?? 0) === this.#choiceIndex);
     if (list.length > (own === undefined ? 0 : 1)) this.#omissions.add("choices[]", { isContent: true });
     if (own === undefined) return undefined;
-    this.#normalizer ??= new ReplyNormalizer(this.#idSeed(), this.#form);
+    this.#normalizer ??= new ReplyNormalizer(this.#idSeed(), this.#form, this.#context?.text);
     const [normalized] = this.#normalizer.normalize([own]) ?? [own];
     return isJsonObject(normalized) ? normalized : undefined;
   }

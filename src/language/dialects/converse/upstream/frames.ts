@@ -1,4 +1,5 @@
 import { type EventStreamItem, EventStreamReader } from "../../../../kit/aws-event-stream.ts";
+import { OversizedEventError } from "../../../../kit/sse.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 
 /** Event names of frames that are not model events. */
@@ -8,7 +9,7 @@ export const DAMAGED_FRAME = "damaged";
 /** A binary message is checked and decoded at once, so it must be shorter than a textual one. */
 const MESSAGE_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Converts messages of the binary event stream to frames; an exception or a damaged message is the last frame. */
+/** Converts messages of the binary event stream to frames; an exception or a damaged message is the last frame. Throws above its limit. */
 export class ConverseFrames {
   readonly #reader: EventStreamReader;
 
@@ -35,6 +36,7 @@ export class ConverseFrames {
 }
 
 function frameOf(piece: EventStreamItem): StreamFrame {
+  if (piece.is === "oversized") throw new OversizedEventError(piece.maxBytes, "bytes");
   if (piece.is === "corrupt") return { event: DAMAGED_FRAME, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
@@ -17,21 +17,26 @@ export function decodeReply(source: JsonSource, context?: ReplyContext): readonl
   const assembler = new ReplyAssembler(context);
   const events: ReplyEvent[] = [{ is: "begin", upstreamId: null }];
   for (const [index, block] of (output.message.content ?? []).entries())
-    events.push(...readBlock(assembler, index, block));
+    events.push(...readBlock(assembler, index, block, context?.text));
   assembler.omissions.check(body, REPLY);
   events.push(...assembler.stop(stopReason), ...assembler.omissions.events(), ...assembler.end(usage));
   // Malformed model output is not a reply: another endpoint may succeed.
   return events.some(({ is }) => is === "problem") ? undefined : events;
 }
 
-function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): ReplyEvent[] {
+function readBlock(
+  assembler: ReplyAssembler,
+  index: number,
+  block: WireBlock,
+  limits: TextLimits | undefined,
+): ReplyEvent[] {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (text != null) return assembler.add(index, { text });
   if (toolUse != null) {
     const openEvents = assembler.openTool(index, toolUse.toolUseId, toolUse.name);
     return [
       ...openEvents,
-      ...assembler.add(index, { toolUse: { input: argumentsOf(toolUse.input) } }),
+      ...assembler.add(index, { toolUse: { input: argumentsOf(toolUse.input, limits) } }),
       ...assembler.close(index),
     ];
   }
@@ -48,8 +53,8 @@ function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): 
 }
 
 /** An empty object counts as a call without arguments. */
-function argumentsOf(input: unknown): string {
+function argumentsOf(input: unknown, limits: TextLimits | undefined): string {
   if (typeof input === "string") return input;
   const isAbsent = input == null || (isJsonObject(input) && Object.keys(input).length === 0);
-  return isAbsent ? "" : stringifyArguments(input);
+  return isAbsent ? "" : stringifyArguments(input, limits);
 }

@@ -1,4 +1,4 @@
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 import type { WirePartialArg } from "../wire.ts";
 
 type ArgumentValue = string | number | boolean | null | ArgumentValue[] | Map<string, ArgumentValue>;
@@ -48,8 +48,8 @@ export class ArgumentsBuilder {
     );
   }
 
-  toJson(): string {
-    return stringifyArguments(toPlain(this.#root));
+  toJson(text?: TextLimits): string {
+    return stringifyArguments(toPlain(this.#root), text);
   }
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { frameValue } from "../../../../kit/json-document.ts";
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 import { Utf8Offsets } from "../../../../kit/utf8-offsets.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
@@ -26,6 +26,7 @@ type OpenToolCall = {
 /** Decodes the chunks of one reply; a whole reply is one chunk. */
 export class GeminiReader implements ReplyEventReader {
   readonly #turns: number;
+  readonly #text: TextLimits | undefined;
   #upstreamId: string | null | undefined;
   #usage: TokenCounts | undefined;
   #calls = 0;
@@ -40,6 +41,7 @@ export class GeminiReader implements ReplyEventReader {
 
   constructor(context?: ReplyContext) {
     this.#turns = context?.call.turns.length ?? 0;
+    this.#text = context?.text;
     this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
@@ -157,7 +159,8 @@ export class GeminiReader implements ReplyEventReader {
     const open = this.#open;
     if (open === undefined) return;
     if (isJsonObject(call.args)) open.builder.merge(call.args);
-    else if (call.args != null) open.text = typeof call.args === "string" ? call.args : stringifyArguments(call.args);
+    else if (call.args != null)
+      open.text = typeof call.args === "string" ? call.args : stringifyArguments(call.args, this.#text);
     for (const piece of call.partialArgs ?? []) {
       if (open.builder.add(piece)) continue;
       events.push({ is: "problem", problem: malformedReply("a fragment of tool call arguments has no position") });
@@ -182,7 +185,7 @@ export class GeminiReader implements ReplyEventReader {
     events.push({
       is: "tool_arguments",
       index: this.#open.index,
-      text: this.#open.text ?? this.#open.builder.toJson(),
+      text: this.#open.text ?? this.#open.builder.toJson(this.#text),
     });
     this.#open = undefined;
   }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -39,8 +39,10 @@ export class MessageReader implements ReplyEventReader {
   #textChars = 0;
   #reason: FinishReason = "stop";
   readonly #omissions: OmissionLog;
+  readonly #limits: TextLimits | undefined;
 
   constructor(context?: ReplyContext) {
+    this.#limits = context?.text;
     this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
 
@@ -165,7 +167,7 @@ export class MessageReader implements ReplyEventReader {
       case "tool":
         return block.written
           ? NOTHING
-          : [{ is: "tool_arguments", index: block.index, text: argumentsText(block.input) }];
+          : [{ is: "tool_arguments", index: block.index, text: argumentsText(block.input, this.#limits) }];
       case "text":
         return block.citations.map((citation) => this.#citation(citation, block.start));
       default:
@@ -205,8 +207,8 @@ export class MessageReader implements ReplyEventReader {
 }
 
 /** Input that is not an object stays as it is. */
-function argumentsText(input: unknown): string {
-  return typeof input === "string" ? input : stringifyArguments(input);
+function argumentsText(input: unknown, limits: TextLimits | undefined): string {
+  return typeof input === "string" ? input : stringifyArguments(input, limits);
 }
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { frameObject } from "../../../../kit/json-document.ts";
-import { stringifyArguments } from "../../../../kit/json-size.ts";
+import { stringifyArguments, type TextLimits } from "../../../../kit/json-size.ts";
 import { NO_PLACES } from "../../../canon/places.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { OmissionLog } from "../../reply-members.ts";
@@ -38,8 +38,10 @@ export class ResponseReader implements ReplyEventReader {
   readonly #calledAt = new Set<unknown>();
   #textChars = 0;
   readonly #omissions: OmissionLog;
+  readonly #text: TextLimits | undefined;
 
   constructor(context?: ReplyContext) {
+    this.#text = context?.text;
     this.#provider = context?.facts.reasoningEncryptedBy ?? null;
     this.#omissions = new OmissionLog(context?.places ?? NO_PLACES);
   }
@@ -193,7 +195,7 @@ export class ResponseReader implements ReplyEventReader {
         return this.#closeThoughts(item, whole);
       case "function_call":
         if (item.written) return NOTHING;
-        return [{ is: "tool_arguments", index: item.index, text: argumentsText(whole["arguments"]) }];
+        return [{ is: "tool_arguments", index: item.index, text: argumentsText(whole["arguments"], this.#text) }];
       default:
         return NOTHING;
     }
@@ -320,8 +322,8 @@ function offsetIn(value: unknown, start: number): number | null {
 }
 
 /** A call without arguments has an empty object; anything but text is kept as JSON. */
-function argumentsText(value: unknown): string {
-  return typeof value === "object" && value !== null ? stringifyArguments(value) : textIn(value) || "{}";
+function argumentsText(value: unknown, limits: TextLimits | undefined): string {
+  return typeof value === "object" && value !== null ? stringifyArguments(value, limits) : textIn(value) || "{}";
 }
 
 function joinTexts(parts: unknown): string {
