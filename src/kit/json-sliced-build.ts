@@ -1,7 +1,7 @@
 import type { SlicedWork } from "./event-loop-turns.ts";
-import type { MemberSpan } from "./json.ts";
+import { JSON_DEPTH_MAX, type MemberSpan } from "./json.ts";
 import { JsonSpan } from "./json-span.ts";
-import type { JsonStructureScanner } from "./json-structure.ts";
+import { type JsonLimits, JsonStructureScanner } from "./json-structure.ts";
 
 type Structure = Pick<JsonStructureScanner, "big" | "bulk">;
 
@@ -39,6 +39,36 @@ export async function buildJsonInSlices(
   if (skipSpace(text, end) < text.length) throw new SyntaxError("Unexpected text after JSON");
   return value;
 }
+
+/** Pieces in which a text is scanned. */
+const SCAN_CHARS = 4_096;
+
+/** `parse` of a long text of the gateway's own, which needs no limits. Rejects like `JSON.parse`. */
+export async function parseJsonInSlices(
+  text: string,
+  work: SlicedWork,
+  parse: (text: string) => unknown,
+): Promise<unknown> {
+  const scanner = new JsonStructureScanner(NO_LIMITS);
+  for (let at = 0; at < text.length; at += SCAN_CHARS) {
+    const piece = text.slice(at, at + SCAN_CHARS);
+    if (!work.fits(piece.length, piece.length)) await work.next();
+    const before = scanner.values;
+    const problem = scanner.scan(piece);
+    if (problem !== undefined) throw new SyntaxError(problem);
+    work.add(piece.length, scanner.values - before);
+  }
+  const problem = scanner.finish();
+  if (problem !== undefined) throw new SyntaxError(problem);
+  return buildJsonInSlices(text, scanner, work, { parse });
+}
+
+const NO_LIMITS: JsonLimits = {
+  depthMax: JSON_DEPTH_MAX,
+  membersMax: Infinity,
+  stringCharsMax: Infinity,
+  readPartsMax: Infinity,
+};
 
 /** Collects the members of one container; `undefined` only checks them. */
 type Target = { readonly list: unknown[] } | { readonly object: Record<string, unknown> } | NumberCheck | "checked";

@@ -1,12 +1,16 @@
 /** One conversion reads no more than this. */
 const PIECE_CHARS = 1024;
 
-/** Converts byte offsets in the UTF-8 form of a growing text to UTF-16 units, without reading the text again each time. */
+/** Converts between byte offsets in the UTF-8 form of a growing text and UTF-16 units, without reading it again each time. */
 export class Utf8Offsets {
-  #unread = "";
+  #unread: string;
   readonly #pieces: { readonly text: string; readonly byte: number; readonly unit: number }[] = [];
   #bytes = 0;
   #units = 0;
+
+  constructor(text = "") {
+    this.#unread = text;
+  }
 
   append(text: string): void {
     this.#unread += text;
@@ -16,9 +20,18 @@ export class Utf8Offsets {
   unitsBefore(byte: number): number {
     this.#split();
     if (byte >= this.#bytes) return this.#units;
-    const piece = this.#pieceAt(byte);
+    const piece = this.#pieceAt(byte, "byte");
     if (piece === undefined || byte <= 0) return 0;
     return piece.unit + Buffer.from(piece.text).toString("utf8", 0, byte - piece.byte).length;
+  }
+
+  /** An offset beyond the end is the end. */
+  bytesBefore(unit: number): number {
+    this.#split();
+    if (unit >= this.#units) return this.#bytes;
+    const piece = this.#pieceAt(unit, "unit");
+    if (piece === undefined || unit <= 0) return 0;
+    return piece.byte + Buffer.byteLength(piece.text.slice(0, unit - piece.unit));
   }
 
   /** Most replies are never asked for an offset. */
@@ -36,12 +49,12 @@ export class Utf8Offsets {
     }
   }
 
-  #pieceAt(byte: number) {
+  #pieceAt(offset: number, by: "byte" | "unit") {
     let low = 0;
     let high = this.#pieces.length - 1;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if ((this.#pieces[middle]?.byte ?? 0) <= byte) low = middle;
+      if ((this.#pieces[middle]?.[by] ?? 0) <= offset) low = middle;
       else high = middle - 1;
     }
     return this.#pieces[low];

@@ -3,7 +3,7 @@ import type { Kind } from "../../domain/data-classes/kinds.ts";
 import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
 import { StandIns } from "../../domain/data-classes/stand-ins.ts";
 import { isJsonObject } from "../../kit/json.ts";
-import { isSignedMember, isSignedReasoning } from "./restore-reply.ts";
+import { isSignedMember, isSignedReasoning } from "./restore-value.ts";
 
 /** What stand-ins are derived from, besides the original. */
 type Origin = { readonly key: Buffer; readonly conversation: string };

@@ -6,7 +6,8 @@ import type { JsonObject } from "../../kit/json.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { CONTENT_TYPES, type StreamFraming } from "../../language/dialects/gemini/framing.ts";
 import { PassthroughGeminiStream } from "../../language/dialects/gemini/passthrough/stream.ts";
-import { restoredDecoding, restoredJson } from "./restore-reply.ts";
+import { restoredDecoding } from "./restore-reply.ts";
+import { restoredJson } from "./restore-value.ts";
 
 type Part = { readonly text?: string; readonly thought?: true; readonly functionCall?: { readonly args?: JsonObject } };
 type Candidate = JsonObject & {

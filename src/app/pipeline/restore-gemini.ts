@@ -1,6 +1,7 @@
-import type { Restorer } from "../../domain/data-classes/restore.ts";
+import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
+import { Utf8Offsets } from "../../kit/utf8-offsets.ts";
 import type { Delta, StreamFormat } from "./stream-delta.ts";
 
 const EVENT_END = "\r\n\r\n";
@@ -138,18 +139,26 @@ const OFFSETS: ReadonlySet<string> = new Set(["startIndex", "endIndex"]);
 
 /** Sources name a part of the text by offsets in bytes. */
 export function withMovedSources(restored: JsonObject, written: string, restorer: Restorer): JsonObject {
-  if (!POSITIONED.some((name) => isJsonObject(restored[name]))) return restored;
+  if (!hasOwnSources(restored)) return restored;
   const channel = restorer.open();
   const text = channel.push(written) + channel.end();
-  if (channel.shifts.length === 0) return restored;
-  const bytes = Buffer.from(written);
-  const move = (offset: number) =>
-    Buffer.byteLength(text.slice(0, channel.moved(bytes.subarray(0, offset).toString().length)));
-  return {
-    ...restored,
-    ...(moved(sourcesOf(restored), move) as JsonObject),
-  };
+  return movedSources(restored, channel, { written, text });
 }
+
+/** `channel` has restored what was written to the text. */
+export function movedSources(
+  restored: JsonObject,
+  channel: RestoredText,
+  { written, text }: { readonly written: string; readonly text: string },
+): JsonObject {
+  if (channel.shifts.length === 0) return restored;
+  const [before, after] = [new Utf8Offsets(written), new Utf8Offsets(text)];
+  const move = (offset: number) => after.bytesBefore(channel.moved(before.unitsBefore(offset)));
+  return { ...restored, ...(moved(sourcesOf(restored), move) as JsonObject) };
+}
+
+/** A candidate with sources, whose offsets may have to move. */
+export const hasOwnSources = (candidate: JsonObject) => POSITIONED.some((name) => isJsonObject(candidate[name]));
 
 function moved(value: unknown, move: (offset: number) => number): unknown {
   if (Array.isArray(value)) return value.map((item) => moved(item, move));
@@ -195,5 +204,5 @@ export function sourcesOf(candidate: JsonObject): JsonObject {
 
 /** True for an answer with sources, whose offsets may have to move. */
 export function hasSources({ candidates }: JsonObject): boolean {
-  return listOf(candidates).some((one) => isJsonObject(one) && POSITIONED.some((name) => isJsonObject(one[name])));
+  return listOf(candidates).some((one) => isJsonObject(one) && hasOwnSources(one));
 }

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { callOf } from "../../../tests/support/messages.ts";
 import { streamingAdapter } from "../../../tests/support/restored-streams.ts";
 import { Restorer } from "../../domain/data-classes/restore.ts";
+import { EventLoopTurns, type TurnWork } from "../../kit/event-loop-turns.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReplyStream } from "../../language/canon/reply.ts";
 import type { ReplyEvent } from "../../language/canon/reply-events.ts";
@@ -12,7 +13,8 @@ import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
-import { restoredDecoding, restoredJson } from "./restore-reply.ts";
+import { restoredDecoding } from "./restore-reply.ts";
+import { restoredJson, restoredJsonInSlices } from "./restore-value.ts";
 
 const STAND_IN = "kimo7r@example.com";
 const ORIGINAL = "jane.doe@mail.example.eu";
@@ -181,4 +183,60 @@ test("CLASS-03 the streams and replies of every dialect of callers are restored,
       expect(text.split(ORIGINAL).length - 1, name).toBeGreaterThanOrEqual(3);
     }
   }
+});
+
+const TURN: TurnWork = { chars: 262_144, values: 8_000 };
+
+async function restoredInSlices(text: string) {
+  const turns: TurnWork[] = [];
+  const work = new EventLoopTurns(TURN, (turn) => turns.push(turn)).begin("w");
+  return { text: await restoredJsonInSlices(text, restorer, work), turns };
+}
+
+test("CLASS-03 SAFE-01 a long reply is restored as a short one is, wherever its texts are cut into pieces", async () => {
+  const words = fc.constantFrom(STAND_IN, "a word, ", "\n", '{"a":"', '"}', "\\", "\u{1f600}", "é");
+  const longText = fc.tuple(fc.array(words, { maxLength: 5 }), fc.nat(200)).map(([all, n]) => all.join("").repeat(n));
+  const members = fc.dictionary(fc.constantFrom("arguments", "text", "type", STAND_IN, "signature"), longText);
+  const list = fc.array(fc.oneof(members, longText, fc.constantFrom<unknown>(1.5, 1e30, null)), { maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(fc.record({ text: longText, items: list }), async ({ text, items }) => {
+      const at = text.indexOf(STAND_IN);
+      const annotations = [{ start_index: 0, end_index: at }, { url: { start_index: text.length, end_index: 5 } }];
+      const reply = JSON.stringify({ id: "r", text, annotations, items }, undefined, 1);
+      expect((await restoredInSlices(reply)).text).toBe(restoredJson(reply, restorer));
+    }),
+    { numRuns: 60 },
+  );
+  expect((await restoredInSlices(`no JSON: ${TEXT.repeat(500)}`)).text).toBe(`no JSON: ${RESTORED.repeat(500)}`);
+});
+
+test("CLASS-03 SAFE-01 no event-loop turn restores more of a long reply than its limit", async () => {
+  const items = Array.from({ length: 20_000 }, () => ({ a: STAND_IN }));
+  const { text, turns } = await restoredInSlices(JSON.stringify({ text: TEXT.repeat(20_000), items }));
+  expect(text).toBe(JSON.stringify({ text: RESTORED.repeat(20_000), items: items.map(() => ({ a: ORIGINAL })) }));
+  expect(Math.max(...turns.map(({ chars }) => chars))).toBeLessThanOrEqual(TURN.chars);
+  expect(Math.max(...turns.map(({ values }) => values))).toBeLessThanOrEqual(TURN.values);
+  // A character costs four times more to restore than to read.
+  const chars = turns.reduce((sum, turn) => sum + turn.chars, 0);
+  expect(chars).toBeGreaterThan(4 * text.length);
+});
+
+test("CLASS-03 SAFE-01 a stream event beyond its limit is restored in slices, and a long text goes on behind it", async () => {
+  const turns: TurnWork[] = [];
+  const work = new EventLoopTurns(TURN, (turn) => turns.push(turn)).begin("w");
+  const inner: Partial<ReplyStream> = { read: ({ data }) => ({ is: "content", text: data }), close: () => "" };
+  const stream = restoredDecoding(streamingAdapter(inner), restorer, "chat").openReplyStream();
+  const event = (content: string) =>
+    `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+  const long = TEXT.repeat(20_000) + STAND_IN.slice(0, 5);
+  const first = await stream.readInSlices?.({ event: null, data: event(long) }, work);
+  const second = stream.read({ event: null, data: event(`${STAND_IN.slice(5)} `) });
+  const last = stream.close(NO_TOKENS, undefined);
+  const text =
+    [first, second].map((piece) => (piece !== undefined && "text" in piece ? piece.text : "")).join("") + last;
+  const contents = text.split("\n\n").flatMap((block) => (block === "" ? [] : [JSON.parse(block.slice(6))]));
+  const content = contents.map(({ choices }) => choices[0].delta.content).join("");
+  expect(content).toBe(`${RESTORED.repeat(20_000)}${ORIGINAL} `);
+  expect(turns.length).toBeGreaterThan(5);
+  expect(Math.max(...turns.map(({ chars }) => chars))).toBeLessThanOrEqual(TURN.chars);
 });

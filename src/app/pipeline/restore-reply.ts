@@ -1,9 +1,12 @@
 import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { JsonDocument } from "../../kit/json-document.ts";
+import { BuiltJsonDocument, JsonDocument } from "../../kit/json-document.ts";
+import { parseJsonInSlices } from "../../kit/json-sliced-build.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
+import { runAtOnce, runInSlices, stringifySteps, type WorkSteps } from "../../kit/work-steps.ts";
 import type { ReplyStream, StreamPiece, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import {
   candidateAt,
@@ -18,20 +21,15 @@ import {
   withCandidates,
   withMovedSources,
 } from "./restore-gemini.ts";
+import {
+  movedAnnotation,
+  pushSteps,
+  restoredJson,
+  restoredJsonInSlices,
+  restoredValue,
+  restoreSteps,
+} from "./restore-value.ts";
 import type { Delta, StreamFormat, WrittenEvent } from "./stream-delta.ts";
-
-/** Reasoning that a provider may have signed stays as it is, so that its signature holds when it is sent back. */
-const SIGNED_TYPES: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking", "reasoning"]);
-const SIGNED_MEMBERS: ReadonlySet<string> = new Set([
-  "reasoning_details",
-  "signature",
-  "encrypted_content",
-  "thoughtSignature",
-  "thought_signature",
-]);
-
-export const isSignedReasoning = ({ type }: JsonObject) => SIGNED_TYPES.has(type);
-export const isSignedMember = (name: string) => SIGNED_MEMBERS.has(name);
 
 type Restorable = Pick<UpstreamAdapter, "decodeResponse" | "decodeInSlices" | "openReplyStream" | "streamResponseType">;
 
@@ -40,9 +38,8 @@ type Restorable = Pick<UpstreamAdapter, "decodeResponse" | "decodeInSlices" | "o
  * whole replies and streams.
  */
 export function restoredDecoding(adapter: Restorable, restorer: Restorer, surface: Surface): Restorable {
-  const { decodeInSlices } = adapter;
-  const restored = (reply: WholeReply | UnusableReply | undefined) =>
-    reply === undefined || "unusable" in reply ? reply : restoredReply(reply, restorer);
+  const restored = (reply: WholeReply | UnusableReply | undefined, work?: SlicedWork) =>
+    reply === undefined || "unusable" in reply ? reply : restoredReply(reply, restorer, work);
   return {
     decodeResponse(source, headers) {
       // Labels of decisions are compared with those that the caller sent.
@@ -50,11 +47,16 @@ export function restoredDecoding(adapter: Restorable, restorer: Restorer, surfac
         return adapter.decodeResponse(new JsonDocument(restoredJson(JsonDocument.of(source).text, restorer)), headers);
       return restored(adapter.decodeResponse(source, headers));
     },
-    ...(decodeInSlices === undefined
-      ? {}
-      : {
-          decodeInSlices: async (document, headers, work) => restored(await decodeInSlices(document, headers, work)),
-        }),
+    async decodeInSlices(document, headers, work) {
+      if (surface === "decisions") {
+        const text = await restoredJsonInSlices(document.text, restorer, work);
+        const value = await parseJsonInSlices(text, work, JSON.parse).catch(() => undefined);
+        return adapter.decodeResponse(new BuiltJsonDocument(text, { value, body: NOT_PATCHED }), headers);
+      }
+      const reply = await (adapter.decodeInSlices?.(document, headers, work) ??
+        adapter.decodeResponse(document, headers));
+      return restored(reply, work);
+    },
     openReplyStream: () =>
       new RestoredStream(adapter.openReplyStream(), restorer, formatOf(surface, adapter.streamResponseType)),
   };
@@ -65,69 +67,27 @@ function formatOf(surface: Surface, contentType: string | undefined): StreamForm
   return contentType?.startsWith("application/json") === true ? geminiArray() : GEMINI_EVENTS;
 }
 
-function restoredReply(reply: WholeReply, restorer: Restorer): WholeReply {
-  return { ...reply, render: (counted, shown) => restoredJson(reply.render(counted, shown), restorer) };
+/** Replies of decisions are read, never patched. */
+const NOT_PATCHED = { problem: "it is not patched" };
+
+/** `work`: of a long reply. */
+function restoredReply(reply: WholeReply, restorer: Restorer, work: SlicedWork | undefined): WholeReply {
+  const renderInSlices =
+    work &&
+    (async (...rendered: Parameters<WholeReply["render"]>) => {
+      const text = (await reply.renderInSlices?.(...rendered)) ?? reply.render(...rendered);
+      return restoredJsonInSlices(text, restorer, work);
+    });
+  return {
+    ...reply,
+    // A getter of a class, which the copy does not have.
+    get outputWeight() {
+      return reply.outputWeight;
+    },
+    render: (...rendered) => restoredJson(reply.render(...rendered), restorer),
+    ...(renderInSlices && { renderInSlices }),
+  };
 }
-
-/** A document without stand-ins stays byte for byte as it is. */
-export function restoredJson(text: string, restorer: Restorer): string {
-  let value: unknown;
-  try {
-    value = parseLosslessJson(text);
-  } catch {
-    return restorer.whole(text);
-  }
-  const restored = restoredValue(value, restorer);
-  return restored === value ? text : JSON.stringify(restored);
-}
-
-/** Returns the same value if it holds no stand-in. */
-function restoredValue(value: unknown, restorer: Restorer, name = ""): unknown {
-  if (typeof value === "string") return restorer.whole(value, name === "arguments" ? "json" : undefined);
-  if (typeof value === "number") {
-    const written = String(value);
-    const restored = restorer.whole(written, "text");
-    return restored === written || !NUMERIC.test(restored) ? value : JSON.rawJSON(restored);
-  }
-  if (Array.isArray(value)) {
-    const items = value.map((item) => restoredValue(item, restorer, name));
-    return items.some((item, at) => item !== value[at]) ? items : value;
-  }
-  if (!isJsonObject(value) || isSignedReasoning(value) || JSON.isRawJSON(value)) return value;
-  let isChanged = false;
-  const members = Object.entries(value).map(([key, member]): [string, unknown] => {
-    const ownKey = restorer.whole(key, "text");
-    const own = isSignedMember(key) ? member : restoredValue(member, restorer, key);
-    isChanged ||= ownKey !== key || own !== member;
-    return [ownKey, own];
-  });
-  return isChanged ? withMovedOffsets(Object.fromEntries(members), value, restorer) : value;
-}
-
-const NUMERIC = /^[1-9]\d{0,14}$/;
-
-/** Citations name a part of the text beside them by its offsets. */
-function withMovedOffsets(restored: JsonObject, original: JsonObject, restorer: Restorer): JsonObject {
-  if (isJsonObject(original["content"])) return withMovedSources(restored, textOfCandidate(original), restorer);
-  const text = original["text"] ?? original["content"];
-  const { annotations } = restored;
-  if (typeof text !== "string" || !Array.isArray(annotations)) return restored;
-  const channel = restorer.open();
-  channel.push(text);
-  channel.end();
-  return { ...restored, annotations: annotations.map((one) => movedAnnotation(one, channel)) };
-}
-
-function movedAnnotation(annotation: unknown, channel: RestoredText): unknown {
-  if (!isJsonObject(annotation)) return annotation;
-  const moved = Object.entries(annotation).map(([name, value]): [string, unknown] => {
-    if (isJsonObject(value)) return [name, movedAnnotation(value, channel)];
-    return [name, OFFSETS.has(name) && typeof value === "number" ? channel.moved(value) : value];
-  });
-  return Object.fromEntries(moved);
-}
-
-const OFFSETS: ReadonlySet<string> = new Set(["start_index", "end_index"]);
 
 type OpenText = {
   readonly channel: RestoredText;
@@ -202,6 +162,18 @@ class RestoredStream implements ReplyStream {
     return "text" in piece ? { ...piece, text: this.#restored(piece.text) } : piece;
   }
 
+  async readInSlices(frame: Parameters<ReplyStream["read"]>[0], work: SlicedWork): Promise<StreamPiece> {
+    const piece = this.#inner.read(frame);
+    if (!("text" in piece)) return piece;
+    const { events, end } = this.#format.read(piece.text);
+    let text = "";
+    for (const written of events) {
+      const event = await readEventInSlices(written.data, work);
+      text += await runInSlices(this.#event(written, event), work);
+    }
+    return { ...piece, text: text + end };
+  }
+
   close(...args: Parameters<ReplyStream["close"]>): string {
     const last = this.#restored(this.#inner.close(...args));
     return this.#ended(() => true) + last;
@@ -216,30 +188,30 @@ class RestoredStream implements ReplyStream {
   #restored(text: string): string {
     if (text === "") return "";
     const { events, end } = this.#format.read(text);
-    return events.map((event) => this.#event(event)).join("") + end;
+    return events.map((event) => runAtOnce(this.#event(event, readEvent(event.data)))).join("") + end;
   }
 
-  #event({ head, data, block }: WrittenEvent): string {
-    const event = readEvent(data);
+  *#event({ head, data, block }: WrittenEvent, event: JsonObject | undefined): WorkSteps<string> {
     if (event === undefined || event["type"] === "ping") return block;
     const deltas = deltasOf(event);
     const keys = new Set(deltas.map(({ key }) => key));
     const groups = endedGroups(event, deltas);
     const before = this.#ended((key, { group }) => !keys.has(key) && (groups === "all" || groups.has(group)));
-    let own = isSigned(event) ? event : this.#withoutDeltas(event, deltas);
+    let own = isSigned(event) ? event : yield* this.#withoutDeltas(event, deltas);
     for (const delta of deltas) {
       const channel = this.#open.get(delta.key)?.channel ?? this.#restorer.open(delta.form);
-      const text = channel.push(delta.text) + (isLast(event, delta, deltas) ? channel.end() : "");
+      const pushed = yield* pushSteps(channel, delta.text);
+      const text = pushed + (isLast(event, delta, deltas) ? channel.end() : "");
       this.#open.set(delta.key, { channel, delta, event, head });
       if (text !== delta.text) own = delta.with(own, text);
     }
     own = this.#withMovedSources(this.#withMovedAnnotations(own), event);
-    return before + this.#written(head, own, own === event ? data : undefined);
+    return before + this.#written(head, own, own === event ? data : yield* stringifySteps(own));
   }
 
   /** Whole texts of the event; pieces of texts are left to their channels. */
-  #withoutDeltas(event: JsonObject, deltas: readonly Delta[]): JsonObject {
-    const restored = restoredValue(event, this.#restorer) as JsonObject;
+  *#withoutDeltas(event: JsonObject, deltas: readonly Delta[]): WorkSteps<JsonObject> {
+    const restored = (yield* restoreSteps(event, this.#restorer)) as JsonObject;
     return deltas.reduce((own, delta) => (own === event ? own : delta.with(own, delta.text)), restored);
   }
 
@@ -318,6 +290,12 @@ function readEvent(data: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
+}
+
+async function readEventInSlices(data: string, work: SlicedWork): Promise<JsonObject | undefined> {
+  if (!data.startsWith("{")) return undefined;
+  const value = await parseJsonInSlices(data, work, parseLosslessJson).catch(() => undefined);
+  return isJsonObject(value) ? value : undefined;
 }
 
 function isSigned({ type, delta }: JsonObject): boolean {

@@ -43,7 +43,8 @@ export async function settleComplete(
   const { usage, shown } = await settleCharged(gateway, trace, attempt, reply, usageContext(request, stage), end);
   recordStats(gateway, trace, attempt, usage, decoded.request.outline, stage.relay.pace);
   if (declined !== undefined) throw new SettledFault(declined);
-  const body = reply.render(usage, shown);
+  const inSlices = reply.renderInSlices?.(usage, shown);
+  const body = inSlices === undefined ? reply.render(usage, shown) : await inSlices;
   if (decoded.storeResponse !== undefined) await decoded.storeResponse(body, stage.responseHeaders());
   const headers = stage.responseHeaders();
   headers["content-type"] = reply.contentType ?? "application/json";

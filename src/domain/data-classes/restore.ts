@@ -15,7 +15,7 @@ const WRITTEN_ESCAPE = /^\\[bfnrt]$/;
 /** Stand-ins are written in Latin letters: beside others, as in Chinese or Korean, they are words of their own. */
 const WORD = /[\p{Script=Latin}\p{N}]/u;
 
-/** A place where the restored text is longer or shorter: offsets behind `at` in the text with stand-ins move by `by`. */
+/** A place where the restored text is longer or shorter: offsets from `at` on in the text with stand-ins move by `by` in all. */
 type Shift = { readonly at: number; readonly by: number };
 
 /** Puts originals back in the place of stand-ins; anything that is not exactly a stand-in stays. */
@@ -115,8 +115,10 @@ export class RestoredText {
         out += written.slice(startOf(copied), startOf(at)) + put;
         at += found.length;
         copied = at;
-        if (original.length !== found.length)
-          this.shifts.push({ at: this.#read + at, by: original.length - found.length });
+        if (original.length !== found.length) {
+          const by = (this.shifts.at(-1)?.by ?? 0) + original.length - found.length;
+          this.shifts.push({ at: this.#read + at, by });
+        }
       }
     }
     const from = startOf(at);
@@ -135,7 +137,14 @@ export class RestoredText {
 
   /** Where an offset of the text with stand-ins is in the restored one. */
   moved(offset: number): number {
-    return this.shifts.reduce((moved, { at, by }) => (offset >= at ? moved + by : moved), offset);
+    let low = 0;
+    let high = this.shifts.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.shifts[middle]?.at ?? 0) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return offset + (this.shifts[low - 1]?.by ?? 0);
   }
 }
 
