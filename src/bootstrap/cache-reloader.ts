@@ -1,4 +1,4 @@
-import type { OwnKeyManagement } from "../app/manage/deps.ts";
+import type { CustomClassManagement, OwnKeyManagement } from "../app/manage/deps.ts";
 import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
@@ -17,6 +17,7 @@ type CachedData = {
   readonly store: Store;
   readonly directory: Directory;
   readonly providerKeys: Pick<OwnKeyManagement, "reload">;
+  readonly customClasses: Pick<CustomClassManagement, "reload">;
   readonly nodes: NodeRegistry;
   readonly alertMonitor: AlertMonitor;
   readonly captures: ContentCaptures;
@@ -51,13 +52,14 @@ export function createCacheReloader(caches: CachedData): CacheReloader {
 }
 
 async function reloadWorkspace(caches: CachedData, workspaceId: string): Promise<void> {
-  const { store, directory, providerKeys, nodes, alertMonitor, captures, margins } = caches;
+  const { store, directory, providerKeys, customClasses, nodes, alertMonitor, captures, margins } = caches;
   const [tenants, limits, [margin], [rules]] = await Promise.all([
     store.tenancy.loadAll(workspaceId),
     store.limits.loadAll(workspaceId),
     store.margins.loadAll(workspaceId),
     store.alerts.rules.all(workspaceId),
     providerKeys.reload(workspaceId),
+    customClasses.reload(workspaceId),
     reloadNodes(store, nodes, workspaceId),
     captures.reload(workspaceId),
   ]);

@@ -1,6 +1,6 @@
 import type { Accounts } from "../app/accounts/accounts.ts";
 import type { Alerts } from "../app/alerts/alerts.ts";
-import type { ManageContext, TenancyDeps } from "../app/manage/deps.ts";
+import type { CustomClassManagement, ManageContext, TenancyDeps } from "../app/manage/deps.ts";
 import type { ExchangeRateUpdater } from "../app/manage/money/exchange-rate-updater.ts";
 import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { MutationLock } from "../app/manage/mutation-lock.ts";
@@ -110,6 +110,7 @@ export type GatewayComponents = {
   readonly journal: { readonly pipeline: IngestPipeline; readonly ingestBarrier: FleetIngestBarrier };
   readonly ownKeys: OwnKeys;
   readonly providerKeys: Awaited<ReturnType<typeof openProviderKeys>>;
+  readonly customClasses: CustomClassManagement;
   readonly tenants: undefined;
   readonly wallets: undefined;
   readonly nodeRegistrations: undefined;

@@ -18,6 +18,7 @@ type ManageBootstrapDeps = Pick<
   | "providers"
   | "responses"
   | "providerKeys"
+  | "customClasses"
   | "rateUpdater"
   | "prober"
   | "captures"
@@ -47,6 +48,7 @@ export function createManageContext({ config, version }: GatewayInput, deps: Man
     connections: providers.connections,
     responses: managedResponses(responses),
     ownKeys: providerKeys,
+    customClasses: deps.customClasses,
     rates: rateUpdater,
     prober,
     captureStore: captures.captureStore,

@@ -19,6 +19,7 @@ type PipelineBootstrapDeps = Pick<
   | "rates"
   | "providers"
   | "ownKeys"
+  | "customClasses"
   | "nodes"
   | "overload"
   | "state"
@@ -68,6 +69,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     journal: journal.pipeline.journal,
     secretsOf: knownSecrets(connections, ownKeys),
     standInKey: (workspaceId) => storage.vault.derive(workspaceId, "stand-ins"),
+    customClasses: deps.customClasses.registry,
     tokenCounter: tokenCounter(),
     recheckKey: createKeyRecheck(directory, systemClock),
     margins,

@@ -119,7 +119,7 @@ function requestPath({ config, version, random, onResponseTurn }: GatewayInput) 
     ),
     gateway: component(
       [
-        ...["rates", "providers", "ownKeys", "nodes", "overload", "state", "wallets", "transport"],
+        ...["rates", "providers", "ownKeys", "customClasses", "nodes", "overload", "state", "wallets", "transport"],
         ...["captures", "journal", "directory", "margins", "storage", "telemetry", "metrics"],
         ...["alertMonitor", "operatorEvents", "log"],
       ] as const,
@@ -193,7 +193,7 @@ function management(input: GatewayInput) {
     cacheReloader: component(
       [
         ...["storage", "directory", "providerKeys", "nodes", "alertMonitor", "captures", "margins", "rates"],
-        ...["prober", "transport", "upstreamIsolation"],
+        ...["customClasses", "prober", "transport", "upstreamIsolation"],
       ] as const,
       ({ storage, captures: { captures }, prober: { prober }, ...caches }) => {
         const { store, reloadMasterKeys } = storage;
@@ -215,6 +215,7 @@ function management(input: GatewayInput) {
     manage: component(
       [
         ...["tenancy", "mutationLock", "storage", "providers", "responses", "providerKeys", "rateUpdater"],
+        "customClasses",
         ...["prober", "captures", "alerts", "journal", "gateway", "money", "nodes", "coordination"],
         ...["overload", "disk", "logExport", "operatorEvents"],
       ] as const,

@@ -3,6 +3,7 @@ import { withTunnels } from "../io/upstream/connections.ts";
 import { workerFolders } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Config } from "../settings/config.ts";
+import { openCustomClasses } from "./custom-classes.ts";
 import {
   component,
   type GatewayComponentSet,
@@ -30,6 +31,7 @@ type StorageName =
   | "journal"
   | "ownKeys"
   | "providerKeys"
+  | "customClasses"
   | "tenants"
   | "wallets"
   | "nodeRegistrations"
@@ -140,6 +142,9 @@ function loadedState({ config, version, random }: GatewayInput) {
           log,
         });
       },
+    ),
+    customClasses: component(["storage", "fleetMembership"], ({ storage: { store, vault } }) =>
+      openCustomClasses(config, store, vault),
     ),
     tenants: component(["storage", "fleetMembership", "directory"], async ({ storage: { store }, directory }) => {
       await loadTenants(store, directory);

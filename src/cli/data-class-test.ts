@@ -1,17 +1,24 @@
+import { LIST_TERMS_MAX, termProblem } from "../domain/data-classes/custom-class.ts";
 import { DETECTORS } from "../domain/data-classes/detectors.ts";
 import type { Finding } from "../domain/data-classes/finding.ts";
 import { scanText } from "../domain/data-classes/scan.ts";
 import { BUILT_IN_CLASSES } from "../domain/data-classes/scheme.ts";
-import { LIST_TERMS_MAX, TERM_CHARS_MAX, TermList } from "../domain/data-classes/term-list.ts";
+import { TermList } from "../domain/data-classes/term-list.ts";
 import { pluralize } from "../kit/pluralize.ts";
-import { CliError, type Invocation } from "./command.ts";
-import { wholeText } from "./values.ts";
+import { makeClient } from "./client.ts";
+import { CliError, type Invocation, type View } from "./command.ts";
+import { asText } from "./print.ts";
+import { columns } from "./rows.ts";
+import { jsonFile, linesFile, wholeText } from "./values.ts";
 
 /** Special categories are found by words alone, and test numbers belong to no person: both only on demand. */
 const DEFAULT_CLASSES = ["personal", "secret"];
 
-/** Needs no running gateway: the text stays on this machine. */
-export async function runDataClassTest({ options, format, shell }: Invocation): Promise<number> {
+/** Without a workspace it needs no running gateway: the text stays on this machine. */
+export async function runDataClassTest(invocation: Invocation): Promise<number> {
+  const { args, options, format, shell } = invocation;
+  if (typeof args[0] === "string") return runTrial(args[0], invocation);
+  if (options["rules"] !== undefined) throw new CliError("--rules needs a workspace.");
   const text = textOf(options);
   const classes = new Set(classesOf(options["class"]));
   const findings = scanText(text, { classes, lists: listsOf(options["terms"]) });
@@ -51,18 +58,34 @@ function classesOf(given: unknown): readonly string[] {
   return names;
 }
 
-/** One term on each line. */
 function listsOf(file: unknown): TermList[] {
   if (typeof file !== "string") return [];
-  const terms = wholeText(file)
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  const long = terms.findIndex((term) => term.length > TERM_CHARS_MAX);
-  if (long >= 0) throw new CliError(`${file}: term ${long + 1} is longer than ${TERM_CHARS_MAX} characters.`);
+  const terms = linesFile(file);
+  const bad = terms.findIndex((term) => termProblem(term) !== undefined);
+  if (bad >= 0) throw new CliError(`${file}: term ${bad + 1} ${termProblem(terms[bad] ?? "")}.`);
   if (terms.length > LIST_TERMS_MAX) throw new CliError(`${file}: more than ${LIST_TERMS_MAX} terms.`);
-  return [new TermList("terms", terms)];
+  return [TermList.of("terms", terms)];
 }
+
+/** The workspace's rules and classes, as its gateway applies them. */
+async function runTrial(workspace: string, { options, format, shell }: Invocation): Promise<number> {
+  if (options["class"] !== undefined || options["terms"] !== undefined)
+    throw new CliError("--class and --terms are for texts that stay on this machine: omit them, or the workspace.");
+  const { rules } = options;
+  const path = `/manage/workspaces/${encodeURIComponent(workspace)}/data-classes/test`;
+  const body = { text: textOf(options), ...(typeof rules === "string" ? { data_classes: jsonFile(rules) } : {}) };
+  const answer = await makeClient(shell.env).send("POST", path, body);
+  shell.stdout.write(`${format === "json" ? JSON.stringify(answer, null, 2) : asText(answer, TRIAL)}\n`);
+  return 0;
+}
+
+const TRIAL: View = {
+  is: "record_with_tables",
+  tables: [
+    { at: "findings", columns: columns("class", "detector", "confidence", "offset", "length") },
+    { at: "levels", columns: [...columns("level", "allowed", "action", "reason"), { title: "receives", at: "text" }] },
+  ],
+};
 
 function documentOf(text: string, findings: readonly Finding[]) {
   return {

@@ -83,6 +83,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   manageIssuePlaygroundKey: "the portal: the playground",
   manageExportWalletEntries: "wallet export",
   manageShowEvidence: "evidence",
+  manageTryDataClasses: "data-class test",
   manageRunProbes: "probe",
   manageShowOrder: "wallet orders",
   manageShowOwnKey: "provider keys",

@@ -135,11 +135,13 @@ function addCatalogue(place: (words: string) => Command, bind: Bind): void {
 
 function addDataClass(place: (words: string) => Command, bind: Bind): void {
   const trial = place("data-class test")
-    .description("find personal data and secrets in a text; nothing leaves this machine")
+    .description("find personal data and secrets in a text; without a workspace nothing leaves this machine")
+    .argument("[workspace]", "try the rules and own classes of a workspace, at its gateway")
     .option("--text <text>", "text to read")
     .option("--file <file>", "file to read; - is standard input")
     .option("--class <list>", "classes, separated by commas (default: personal,secret)")
-    .option("--terms <file>", "terms of your own, one on each line; - is standard input");
+    .option("--terms <file>", "terms of your own, one on each line; - is standard input")
+    .option("--rules <file>", "JSON object: rules to try instead of those of the workspace");
   bind(trial, async (invocation) => (await import("./data-class-test.ts")).runDataClassTest(invocation));
   const detectors = place("data-class detectors").description("list the built-in detectors");
   bind(detectors, async (invocation) => (await import("./data-class-test.ts")).runDetectors(invocation));

@@ -1,8 +1,10 @@
-import type { ApiCommand, Flag } from "./command.ts";
+import type { ApiCommand, Flag, Positional } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { jsonFile, list, oneOf, onOff, orLift } from "./values.ts";
+import { jsonFile, linesFile, list, oneOf, onOff, orLift } from "./values.ts";
 
 const POLICY = "/manage/workspaces/{workspace}/policy";
+const CLASSES = "/manage/workspaces/{workspace}/data-classes";
+const CLASS: Positional = { name: "class", says: "name of the data class" };
 
 export const policySettings: Flag[] = [
   {
@@ -73,6 +75,59 @@ export const policyCommands: ApiCommand[] = [
     ],
     call: { method: "PATCH", path: POLICY, sends: "body" },
     bare: "refuse",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    ...READ,
+    words: "data-class show",
+    says: "show the rules of data classes of a workspace, and the classes that it defines",
+    args: [WORKSPACE],
+    call: { method: "GET", path: CLASSES, sends: "nothing" },
+    view: {
+      is: "table",
+      columns: columns("name", "version", "terms", "patterns", "used_by", "changed_at", "changed_by"),
+      also: ["rules"],
+      none: "No own classes.",
+    },
+  },
+  {
+    words: "data-class define",
+    says: "define a data class of a workspace by terms and patterns, or replace what it looks for",
+    args: [WORKSPACE, CLASS],
+    flags: [
+      {
+        flags: "--terms <file>",
+        field: "terms",
+        says: "file with one term on each line; - is standard input",
+        read: linesFile,
+      },
+      {
+        flags: "--patterns <file>",
+        field: "patterns",
+        says: "file with one regular expression (RE2) on each line; - is standard input",
+        read: linesFile,
+      },
+    ],
+    call: { method: "PUT", path: `${CLASSES}/{class}`, sends: "body" },
+    bare: "refuse",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    ...READ,
+    words: "data-class definition",
+    says: "show the terms and patterns of a data class that a workspace defines",
+    args: [WORKSPACE, CLASS],
+    call: { method: "GET", path: `${CLASSES}/{class}`, sends: "nothing" },
+  },
+  {
+    words: "data-class remove",
+    says: "remove a data class that a workspace defines; refused while a rule names it",
+    args: [WORKSPACE, CLASS],
+    flags: [],
+    call: { method: "DELETE", path: `${CLASSES}/{class}`, sends: "nothing" },
+    bare: "send",
     pages: "one",
     view: RECORD,
   },

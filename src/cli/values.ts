@@ -89,6 +89,14 @@ export function textFile(file: string): string {
 }
 
 /** A file as it is; `-` is standard input. */
+/** One entry on each line; empty lines do not count. */
+export function linesFile(file: string): string[] {
+  return wholeText(file)
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+}
+
 export function wholeText(file: string): string {
   try {
     return readFileSync(file === "-" ? STDIN : file, "utf8");

@@ -16,9 +16,9 @@ const OPENS: Readonly<Record<Management["allows"], string>> = {
     manageShowWorkspace manageListMembers manageShowKeyPolicy manageShowPolicy managePreviewPolicy manageListPolicyVersions
     manageListKeys manageCreateKey manageIssuePlaygroundKey manageShowKey manageChangeKey manageRotateKey manageRevokeKey manageListRouters
     manageShowRouter manageListRouterVersions manageExplainRouting manageShowLimits manageListRequests manageShowRequest
-    manageExportRequests manageShowUsage manageListProviders manageListNodes manageShowNode`,
+    manageListCustomClasses manageTryDataClasses manageExportRequests manageShowUsage manageListProviders manageListNodes manageShowNode`,
   admin: `
-    manageAddMember manageChangeMember manageRemoveMember manageChangeKeyPolicy manageChangePolicy manageApproveKey
+    manageShowCustomClass managePutCustomClass manageDeleteCustomClass manageAddMember manageChangeMember manageRemoveMember manageChangeKeyPolicy manageChangePolicy manageApproveKey
     managePutRouter manageRemoveRouter manageRestoreRouter manageReplayRouter managePutLimits manageListLimits
     manageShowAlerts managePutAlerts manageDeleteAlerts manageRotateAlertSecret manageTestAlerts manageListAlertDeliveries
     manageShowWallet manageListWalletEntries manageExportWalletEntries manageListPromotions manageShowStatement

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
 import { isCidr } from "../kit/cidr.ts";
+import { DATA_CLASS_SETTINGS } from "./data-classes.ts";
 import { NODE_SETTINGS } from "./nodes.ts";
 import { OPERATOR_TOKEN_SETTINGS, operatorTokenProblem, operatorTokenWarning } from "./operator-token.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
@@ -196,6 +197,7 @@ export const SETTINGS = {
     "Concurrent requests per endpoint; a full endpoint is skipped. Additional parts of one request may use up to half of the slots. 0 disables the limit.",
   ),
   ...NODE_SETTINGS,
+  ...DATA_CLASS_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

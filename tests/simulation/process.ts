@@ -1,3 +1,4 @@
+import { CustomClasses } from "../../src/app/pipeline/custom-classes.ts";
 import type { GatewayDeps } from "../../src/app/pipeline/gateway-deps.ts";
 import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../../src/domain/admission/overload-protection.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
@@ -143,6 +144,7 @@ export class Process {
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       secretsOf: () => [],
+      customClasses: new CustomClasses(async () => undefined),
       standInKey: async () => Buffer.from("stand-ins"),
       // No request counts tokens in a simulated run.
       tokenCounter: {

@@ -40,6 +40,7 @@ import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { quietAlerts } from "./alerts.ts";
+import { noCustomClasses } from "./custom-classes.ts";
 import { ALL_PROVEN } from "./proofs.ts";
 import { layTables } from "./tables.ts";
 
@@ -168,6 +169,8 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     sessions: new SessionAffinity(),
     breakers: ALL_CLOSED,
     ownKeys: ownKeys.registry,
+    customClasses: noCustomClasses().registry,
+    standInKey: async () => Buffer.from("stand-ins"),
     nodes: { overlayFor: () => undefined, unavailableModel: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
@@ -232,6 +235,7 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     responseRetention: "30d",
     ownKeys,
     nodes: noNodes(snapshot, clock),
+    customClasses: noCustomClasses(),
     checks,
     mutationLock: new MutationLock(),
     waitForIngest: async () => {},

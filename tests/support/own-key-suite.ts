@@ -4,6 +4,7 @@ import { platformKeyEncryptionContext } from "../../src/domain/tenancy/platform-
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
+import { customClassTests } from "./custom-class-suite.ts";
 import { withWorkspaces } from "./workspaces.ts";
 
 const KEY: OwnKey = {
@@ -20,8 +21,9 @@ const KEY: OwnKey = {
   testedAtMs: 1,
 };
 
-/** Workspaces' own provider keys: stored sealed, one per provider. */
+/** What workspaces keep sealed: provider keys, one per provider, and data classes. */
 export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): void {
+  customClassTests(store, reopen);
   describe("own provider keys", () => {
     test("BILL-08 keys are stored, replaced and removed, each for its workspace and provider", async () => {
       await withWorkspaces(store());

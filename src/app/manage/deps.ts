@@ -11,6 +11,7 @@ import type {
   RateSheet,
   RateStore,
 } from "../../domain/catalogue/exchange-rates.ts";
+import type { CustomClassDefinition, CustomClassLimits } from "../../domain/data-classes/custom-class.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../domain/record/evidence.ts";
@@ -18,6 +19,7 @@ import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/usage-sums.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers, LatencyTracker } from "../../domain/routing/endpoint-health.ts";
+import type { CustomClass } from "../../domain/tenancy/custom-class.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
@@ -37,6 +39,7 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { ContentCaptures } from "../pipeline/content-captures.ts";
+import type { CustomClasses } from "../pipeline/custom-classes.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { PlanningDeps } from "../pipeline/planned-request.ts";
 import { printable } from "../printable.ts";
@@ -89,7 +92,11 @@ export type ManageDeps = TenancyDeps & {
   readonly payments: PaymentDeps;
   readonly connections: PlatformConnections;
   /** The planning of the request path. */
-  readonly planning: PlanningDeps & { readonly tokenCounter: TokenCounter };
+  readonly planning: PlanningDeps & {
+    /** The workspace's key for stand-ins. */
+    readonly standInKey: (workspaceId: string) => Promise<Buffer>;
+    readonly tokenCounter: TokenCounter;
+  };
   readonly decoders: RequestDecoders;
   /** The endpoint state of the request path. */
   readonly endpoints: {
@@ -101,6 +108,7 @@ export type ManageDeps = TenancyDeps & {
   readonly responses: StoredResponseAdmin;
   readonly ownKeys: OwnKeyManagement;
   readonly nodes: NodeManagement;
+  readonly customClasses: CustomClassManagement;
   readonly masterKey: MasterKeyDeps;
   readonly timers: Timers;
   readonly rates: ExchangeRates;
@@ -155,6 +163,16 @@ export type OwnKeyManagement = {
   reload(workspaceId: string | null): Promise<void>;
   /** Tests a credential at the provider; `owner` is the workspace, null: the operator. */
   probe(provider: string, credential: Credential, owner: string | null): Promise<CredentialProbeResult>;
+};
+
+export type CustomClassManagement = {
+  readonly registry: CustomClasses;
+  seal(customClass: CustomClass, definition: CustomClassDefinition): Promise<Uint8Array>;
+  /** Undefined: it was removed meanwhile. */
+  read(customClass: CustomClass): Promise<CustomClassDefinition | undefined>;
+  /** Reloads the classes of a workspace from SQL. */
+  reload(workspaceId: string): Promise<void>;
+  readonly limits: CustomClassLimits & { readonly classes: number };
 };
 
 export type NodeManagement = {

@@ -27,6 +27,7 @@ import { explainHandlers } from "./routing/explain.ts";
 import { policyPreviewHandlers } from "./routing/policy-preview.ts";
 import { replayHandlers } from "./routing/replay.ts";
 import { routerHandlers } from "./routing/routers.ts";
+import { dataClassHandlers } from "./tenancy/data-classes.ts";
 import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { playgroundKeyHandlers } from "./tenancy/playground-keys.ts";
@@ -44,6 +45,7 @@ export function manageHandlers(context: ManageContext): Record<string, Handler> 
     ...keyHandlers(context),
     ...playgroundKeyHandlers(context),
     ...policyHandlers(context),
+    ...dataClassHandlers(context),
     ...policyPreviewHandlers(context),
     ...policyVersionHandlers(context),
     ...routerHandlers(context),

@@ -27,6 +27,7 @@ import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { ContentCaptures } from "./content-captures.ts";
+import type { CustomClasses } from "./custom-classes.ts";
 
 /** Dependencies of the request pipeline; built once by the composition root. */
 export type GatewayDeps = {
@@ -65,6 +66,8 @@ export type GatewayDeps = {
   readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
   /** The workspace's own key for stand-ins of personal data. */
   readonly standInKey: (workspaceId: string) => Promise<Buffer>;
+  /** Data classes that workspaces define. */
+  readonly customClasses: Pick<CustomClasses, "detectors">;
   readonly tokenCounter: TokenCounter;
   /** Throws when the key was revoked or narrowed; called before every attempt. */
   readonly recheckKey: (exchange: Exchange) => void;

@@ -23,7 +23,7 @@ export type GuardedContent = {
 };
 
 type GuardedRun = Pick<PlannedRequest, "currentPolicy"> & {
-  readonly gateway: Pick<GatewayDeps, "standInKey">;
+  readonly gateway: Pick<GatewayDeps, "standInKey" | "customClasses">;
   readonly adapter: UpstreamAdapter;
   readonly trace: RequestTrace;
   readonly inspected: InspectedRequest;
@@ -44,7 +44,7 @@ export async function guardContent(
   const { gateway, trace, inspected, currentPolicy, guard } = run;
   if (inspected.inspection === undefined) {
     // The rules came into force while the request ran.
-    await inspectContent(inspected);
+    await inspectContent(gateway, inspected, trace.principal.workspace.id);
     traceInspection(trace, inspected.inspection);
   }
   const { inspection } = inspected;
@@ -86,14 +86,15 @@ export function isGuarded(
 
 /** Notes, for the log and the response's header, what was done to the body that is sent now. */
 export function traceTreatments(trace: RequestTrace, { treatments }: GuardedContent): void {
-  trace.dataAction =
-    treatments.size === 0
-      ? "none"
-      : [...new Set(treatments.values())]
-          .map((one) => DONE[one])
-          .toSorted()
-          .join(",");
+  trace.dataAction = describeTreatments(treatments);
   trace.detail = { ...trace.detail, data_action: trace.dataAction };
+}
+
+/** `none`, `pseudonymised`, `redacted` or both. */
+export function describeTreatments(treatments: ReadonlyMap<string, Treatment>): string {
+  if (treatments.size === 0) return "none";
+  const done = [...new Set(treatments.values())].map((one) => DONE[one]);
+  return done.toSorted().join(",");
 }
 
 const DONE: Readonly<Record<Treatment, string>> = {

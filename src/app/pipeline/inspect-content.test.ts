@@ -1,15 +1,20 @@
 import { expect, test } from "vitest";
+import { builtInDetectors } from "../../domain/data-classes/custom-class.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import { tightenDataClasses } from "../../domain/tenancy/data-class-rules.ts";
+import { DATA_CLASSES, tightenDataClasses } from "../../domain/tenancy/data-class-rules.ts";
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
 import { ContentInspection, replyTo } from "./inspect-content.ts";
 
+const DETECTORS = builtInDetectors(new Set(DATA_CLASSES));
 const EMAIL = "jane.doe@mail.example.eu";
 
 test("CLASS-02 a long request is inspected in turns, between which other work runs", async () => {
-  const inspection = new ContentInspection({ messages: [{ content: `${"word ".repeat(100_000)}${EMAIL}` }] });
+  const inspection = new ContentInspection(
+    { messages: [{ content: `${"word ".repeat(100_000)}${EMAIL}` }] },
+    DETECTORS,
+  );
   let others = 0;
   let isFinished = false;
   const work = () => {
@@ -24,14 +29,14 @@ test("CLASS-02 a long request is inspected in turns, between which other work ru
 });
 
 test("CLASS-02 what was not inspected before is inspected when a rule asks for it", () => {
-  const inspection = new ContentInspection({ a: ["x", { b: `to ${EMAIL}` }] });
+  const inspection = new ContentInspection({ a: ["x", { b: `to ${EMAIL}` }] }, DETECTORS);
   expect(inspection.apply(OPEN_POLICY, { personal: { floor: "L2" } }).floor).toBe("L2");
   expect(() => inspection.apply(OPEN_POLICY, { personal: { action: "block" } })).toThrow("at a[1].b, offset 3");
   expect(inspection.apply(OPEN_POLICY, { secret: { action: "block" } })).toBe(OPEN_POLICY);
 });
 
 test("CLASS-03 a reply that cannot be restored makes pseudonyms a floor, with its reason, or a block", () => {
-  const inspection = new ContentInspection({ input: `to ${EMAIL}` });
+  const inspection = new ContentInspection({ input: `to ${EMAIL}` }, DETECTORS);
   const rules = { personal: { action: "pseudonymise", below: "L3" } } as const;
   expect(inspection.apply(OPEN_POLICY, rules)).toBe(OPEN_POLICY);
   const judged = inspection.apply(OPEN_POLICY, rules, "unrestorable");
@@ -55,7 +60,7 @@ test("CLASS-03 every request for probabilities of tokens makes a reply one that 
 });
 
 test("CLASS-02 what refuses a request names the class, its rule and the layer that added it", () => {
-  const inspection = new ContentInspection({ input: `to ${EMAIL}` });
+  const inspection = new ContentInspection({ input: `to ${EMAIL}` }, DETECTORS);
   const floor = { personal: { floor: "L2" } } as const;
   const strict = tightenDataClasses(floor, { personal: { action: "block", below: "L3" } });
   const blocking = tightenDataClasses(strict, { personal: { action: "block" } });
@@ -76,7 +81,7 @@ test("CLASS-02 what refuses a request names the class, its rule and the layer th
 });
 
 const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
-const countsOf = (content: unknown) => new ContentInspection(content).counts;
+const countsOf = (content: unknown) => new ContentInspection(content, DETECTORS).counts;
 const nested = (value: unknown, times: number) => {
   let text = value;
   for (let at = 0; at < times; at++) text = JSON.stringify({ t: text });
@@ -107,9 +112,9 @@ test("CLASS-02 an escape across two slices of a long text is decoded", () => {
 
 test("CLASS-02 a finding inside JSON names the string, and one in a long number its member", () => {
   const rules = { secret: { action: "block" }, personal: { action: "block" } } as const;
-  const inText = new ContentInspection({ calls: [{ arguments: JSON.stringify({ t: `a\n${TOKEN}` }) }] });
+  const inText = new ContentInspection({ calls: [{ arguments: JSON.stringify({ t: `a\n${TOKEN}` }) }] }, DETECTORS);
   expect(() => inText.apply(OPEN_POLICY, rules)).toThrow("at calls[0].arguments.*, offset 8");
-  const inNumber = new ContentInspection({ small: 1_234_567, card: 4_929_939_187_355_598 });
+  const inNumber = new ContentInspection({ small: 1_234_567, card: 4_929_939_187_355_598 }, DETECTORS);
   expect(() => inNumber.apply(OPEN_POLICY, rules)).toThrow("at card, offset 0");
 });
 
@@ -130,7 +135,7 @@ test.each([
       },
     },
   );
-  const inspection = new ContentInspection([values]);
+  const inspection = new ContentInspection([values], DETECTORS);
   let most = 0;
   let before = 0;
   let isFinished = false;

@@ -1,14 +1,15 @@
 import { fault } from "../../contract/faults.ts";
+import { type Detectors, shortestText } from "../../domain/data-classes/custom-class.ts";
 import { embeddedText } from "../../domain/data-classes/embedded-text.ts";
 import type { Kind } from "../../domain/data-classes/kinds.ts";
 import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
+import { rereadBudget } from "../../domain/data-classes/pattern.ts";
 import { findInText, Reading } from "../../domain/data-classes/reading.ts";
-import { replaceInJson, replaceInText, SHORTEST_TEXT, type Treat } from "../../domain/data-classes/replace.ts";
+import { replaceInJson, replaceInText, type Treat } from "../../domain/data-classes/replace.ts";
 import type { StandIns } from "../../domain/data-classes/stand-ins.ts";
 import { isUninspected } from "../../domain/data-classes/uninspected.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import {
-  DATA_CLASSES,
   type DataClassRules,
   firstDemanding,
   judgeDataClasses,
@@ -24,6 +25,7 @@ import type { UpstreamBody } from "../../io/upstream/transport.ts";
 import { atOnce, inTurns } from "../../kit/in-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
+import type { CustomClasses } from "./custom-classes.ts";
 import type { RequestOutline } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { standInsFor, visibleTexts } from "./request-stand-ins.ts";
@@ -55,7 +57,6 @@ type Place = { readonly detector: string; readonly path: string; readonly offset
 const VALUE_CHARS = 16;
 /** Shorter numbers identify no person. */
 const SMALLEST_NUMBER = 10_000_000;
-const CLASSES: ReadonlySet<string> = new Set(DATA_CLASSES);
 
 /** Finds the data classes in the content of one request, on first use and once. */
 export class ContentInspection {
@@ -65,11 +66,15 @@ export class ContentInspection {
   readonly #found = new Map<string, Kind>();
   readonly #work: Generator<number, void>;
   readonly #content: unknown;
+  readonly #detectors: Detectors;
+  readonly #shortest: number;
   #standIns: Promise<StandIns> | undefined;
   #known: KnownTexts | undefined;
 
-  constructor(content: unknown) {
+  constructor(content: unknown, detectors: Detectors) {
     this.#content = content;
+    this.#detectors = detectors;
+    this.#shortest = shortestText(detectors);
     this.#work = this.#inspect(content);
   }
 
@@ -97,10 +102,10 @@ export class ContentInspection {
         message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule ${ruleOf(blocked)} blocks${reply === "restorable" ? "" : ", or pseudonymises where the reply could not be restored"}.`,
         param: place.path,
       });
-    const unknown = unknownClass(rules);
+    const unknown = unknownClass(rules, this.#detectors.classes);
     if (unknown !== undefined)
       throw fault("data_class_not_permitted", {
-        message: `The rule data_classes.${unknown} names a class that this version of the gateway cannot look for, so no request passes. Update every instance, or remove the rule.`,
+        message: `The rule data_classes.${unknown} names a class that was not looked for in the request: neither this version of the gateway nor the workspace defines it, or the rule came into force while the request ran. Define the class, correct the rule, or send the request again.`,
       });
     if (floor === null || floorOf === undefined) return policy;
     const judged = tightenPolicy(policy, { floor });
@@ -127,7 +132,7 @@ export class ContentInspection {
   ): Promise<UpstreamBody> {
     this.#known ??= new KnownTexts(this.#found);
     const treat: Treat = {
-      classes: CLASSES,
+      detectors: { ...this.#detectors, reread: rereadBudget() },
       known: this.#known,
       strictness: (kind, original) => {
         // Signed reasoning of an earlier turn holds stand-ins of this conversation.
@@ -152,7 +157,7 @@ export class ContentInspection {
     for (;;) {
       yield VALUE_CHARS;
       const text = textOf(value);
-      if (text !== undefined && text.length >= SHORTEST_TEXT) yield* this.#inspectText(text, () => pathOf(above));
+      if (text !== undefined && text.length >= this.#shortest) yield* this.#inspectText(text, () => pathOf(above));
       else if (typeof value === "object" && value !== null) {
         if (isJsonObject(value) && isUninspected(value)) this.#countUninspected(above);
         above.push(new Container(value));
@@ -167,7 +172,7 @@ export class ContentInspection {
       const { name } = container;
       if (name === undefined) continue;
       yield VALUE_CHARS;
-      if (name.length >= SHORTEST_TEXT) yield* this.#inspectText(name, () => pathOf(above.slice(0, -1)));
+      if (name.length >= this.#shortest) yield* this.#inspectText(name, () => pathOf(above.slice(0, -1)));
     }
   }
 
@@ -182,7 +187,7 @@ export class ContentInspection {
     const embedded = embeddedText(text);
     if (embedded !== undefined) return yield* this.#inspectText(embedded.text, () => `${path()}.*`);
     const perReading = new Map<Reading, Record<string, number>>();
-    for (const { kind, start, end, reading } of yield* findInText(new Reading(text), CLASSES)) {
+    for (const { kind, start, end, reading } of yield* findInText(new Reading(text), this.#detectors)) {
       yield VALUE_CHARS;
       const name = kind.class;
       const counts = perReading.get(reading) ?? {};
@@ -235,9 +240,14 @@ export function replyTo(
 }
 
 /** Inspects, in turns, what a request contains for the rules in force. */
-export async function inspectContent(request: InspectedRequest): Promise<void> {
+export async function inspectContent(
+  { customClasses }: { readonly customClasses: Pick<CustomClasses, "detectors"> },
+  request: InspectedRequest,
+  workspaceId: string,
+): Promise<void> {
   if (request.content === undefined) return;
-  const inspection = request.inspection ?? new ContentInspection(request.content());
+  const inspection =
+    request.inspection ?? new ContentInspection(request.content(), await customClasses.detectors(workspaceId));
   await inspection.finish();
   request.inspection = inspection;
 }

@@ -25,6 +25,7 @@ export type PlanningDeps = Pick<
   | "policyOf"
   | "routerOf"
   | "ownKeys"
+  | "customClasses"
   | "margins"
 > & {
   readonly breakers: CircuitStateReader;

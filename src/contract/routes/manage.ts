@@ -1,5 +1,6 @@
 import { ALERT_ROUTES } from "./manage/alerts.ts";
 import { CAPTURE_ROUTES } from "./manage/capture.ts";
+import { DATA_CLASS_ROUTES } from "./manage/data-classes.ts";
 import { EVIDENCE_ROUTES } from "./manage/evidence.ts";
 import { KEY_ROUTES } from "./manage/keys.ts";
 import { LIMIT_ROUTES } from "./manage/limits.ts";
@@ -22,6 +23,7 @@ import { WORKSPACE_ROUTES } from "./manage/workspaces.ts";
 export const MANAGE_ROUTES = [
   ...WORKSPACE_ROUTES,
   ...POLICY_ROUTES,
+  ...DATA_CLASS_ROUTES,
   ...KEY_ROUTES,
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-const LevelWord = z.enum(["L0", "L1", "L2", "L3", "L4"]);
+export const LevelWord = z.enum(["L0", "L1", "L2", "L3", "L4"]);
 
 const fields = {
   floor: LevelWord.optional().meta({ description: "Only endpoints of this level or above process such a request." }),
@@ -19,11 +19,18 @@ const DataClassRule = z
       "is the level below which an action holds: set `action` to `pseudonymise`, `redact` or `block`, or omit it",
     path: ["below"],
   });
-const ClassName = z.enum(["personal", "special", "secret", "business", "uninspected"]);
+/** Also of the classes that a workspace defines. */
+export const CLASS_NAME = /^[a-z][a-z0-9-]{1,39}$/;
+const RULES_MAX = 100;
+export const ClassName = z
+  .string()
+  .regex(CLASS_NAME, "must be the name of a data class: 2 to 40 lowercase letters, digits and hyphens")
+  .meta({ description: "personal, special, secret, business, uninspected, or a class that the workspace defines." });
 
 export const DataClassRules = z
-  .partialRecord(ClassName, DataClassRule)
-  .refine(({ uninspected: rule }) => rule?.action !== "pseudonymise" && rule?.action !== "redact", {
+  .record(ClassName, DataClassRule)
+  .refine((rules) => Object.keys(rules).length <= RULES_MAX, { message: `must have at most ${RULES_MAX} rules` })
+  .refine(({ ["uninspected"]: rule }) => rule?.action !== "pseudonymise" && rule?.action !== "redact", {
     message: "must be report or block: images, audio and files cannot be changed",
     path: ["uninspected", "action"],
   })
@@ -35,7 +42,7 @@ export const DataClassRules = z
 
 /** As policies show them: in an explanation, rules of several layers hold for one class. */
 export const ShownDataClassRules = z
-  .partialRecord(
+  .record(
     ClassName,
     z.strictObject({
       ...fields,

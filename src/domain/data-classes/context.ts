@@ -42,7 +42,7 @@ function loadVocabulary(): Vocabulary {
   const all = [...byTerm.values()];
   const terms = all.map(({ term }) => term);
   vocabulary = {
-    index: new TermIndex(terms, "short"),
+    index: TermIndex.of(terms, "short"),
     topics: all.map(({ topics }) => topics),
     charsMax: Math.max(...terms.map((term) => term.length)),
   };

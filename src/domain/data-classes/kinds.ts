@@ -74,3 +74,12 @@ export const SPECIAL_KINDS = {
 export function secretKind(id: string, name: string): Kind {
   return kind(id, "secret", "SECRET", name);
 }
+
+/**
+ * What a workspace defines itself. Its stand-ins are names in brackets, as those of every low confidence: an imitation of a
+ * short term could be a word that a reply contains anyway.
+ */
+export function customKind(id: string, dataClass: string, name: string): Kind {
+  const label = dataClass.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
+  return { id, class: dataClass, version: 1, label, name, confidence: "low" };
+}

@@ -1,3 +1,4 @@
+import type { Detectors } from "./custom-class.ts";
 import type { Finding } from "./finding.ts";
 import { Scan } from "./scan.ts";
 
@@ -113,19 +114,21 @@ export type ReadFinding = Finding & { readonly reading: Reading };
  * What the detectors find in a text as it stands and, if it begins like JSON, with its escapes decoded: each may hide what the
  * other shows. Yields the work done in characters.
  */
-export function* findInText(first: Reading, classes: ReadonlySet<string>): Generator<number, ReadFinding[]> {
-  return yield* findIn(yield* readingsOf(first), classes);
+export function* findInText(first: Reading, detectors: Detectors): Generator<number, ReadFinding[]> {
+  return yield* findIn(yield* readingsOf(first), detectors);
 }
 
-export function* findIn(readings: readonly Reading[], classes: ReadonlySet<string>): Generator<number, ReadFinding[]> {
+export function* findIn(readings: readonly Reading[], detectors: Detectors): Generator<number, ReadFinding[]> {
   const found: ReadFinding[] = [];
+  const passes = 1 + detectors.lists.length;
   for (const reading of readings) {
     yield SCAN_CHARS;
-    const scan = new Scan(reading.text, { classes });
+    const scan = new Scan(reading.text, detectors);
     for (let more = true; more; ) {
       more = scan.next();
-      yield more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars);
+      yield (more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars)) * passes;
     }
+    for (const pattern of detectors.patterns) yield* pattern.match(scan, detectors.reread);
     for (const finding of scan.findings()) found.push({ ...finding, reading });
   }
   return found;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { generatedCases } from "../../../tests/support/data-class-cases.ts";
 import { atOnce } from "../../kit/in-turns.ts";
 import { DATA_CLASSES } from "../tenancy/data-class-rules.ts";
+import { builtInDetectors } from "./custom-class.ts";
 import type { Kind } from "./kinds.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { findInText, Reading } from "./reading.ts";
@@ -11,11 +12,12 @@ import { replaceInJson, replaceInText, type Treat } from "./replace.ts";
 const EMAIL = "jane.doe@mail.example.eu";
 const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
 const CLASSES: ReadonlySet<string> = new Set(DATA_CLASSES);
+const DETECTORS = builtInDetectors(CLASSES);
 const NONE: ReadonlyMap<string, Kind> = new Map();
 
 function redacting(known = NONE, classes = CLASSES): Treat {
   return {
-    classes: CLASSES,
+    detectors: DETECTORS,
     known: new KnownTexts(known),
     strictness: (kind) => (classes.has(kind.class) ? 1 : 0),
     replacement: ({ label }) => `[${label}]`,
@@ -63,7 +65,7 @@ test("CLASS-04 a class that is not treated stays, and overlapping findings becom
 });
 
 test("CLASS-04 what needed the words around it is found again where they are missing, as a word of its own", () => {
-  const [birth] = atOnce(findInText(new Reading("geboren am 30.07.1985"), CLASSES));
+  const [birth] = atOnce(findInText(new Reading("geboren am 30.07.1985"), DETECTORS));
   const known = redacting(birth === undefined ? NONE : new Map([["30.07.1985", birth.kind]]));
   expect(redacted('{"born": "30.07.1985", "x": "130.07.1985"}', known)).toBe(
     '{"born": "[DATE_OF_BIRTH]", "x": "130.07.1985"}',
@@ -75,7 +77,7 @@ test("CLASS-04 no value of any detector is left in JSON at any depth, and what i
   for (const [index, { text, value, kind }] of cases.entries()) {
     let json = JSON.stringify({ messages: [{ content: text }] });
     for (let depth = 0; depth < index % 4; depth++) json = JSON.stringify({ arguments: json });
-    const found = atOnce(findInText(new Reading(text), CLASSES)).some(({ kind: { id } }) => id === kind);
+    const found = atOnce(findInText(new Reading(text), DETECTORS)).some(({ kind: { id } }) => id === kind);
     const out = redacted(json);
     let read: unknown = JSON.parse(out);
     for (let depth = 0; depth < index % 4; depth++) read = JSON.parse((read as { arguments: string }).arguments);

@@ -1,4 +1,5 @@
 import { stringEnd } from "../../kit/json-strings.ts";
+import { type Detectors, shortestText } from "./custom-class.ts";
 import { embeddedText } from "./embedded-text.ts";
 import type { Kind } from "./kinds.ts";
 import type { KnownText, KnownTexts } from "./known-texts.ts";
@@ -6,7 +7,7 @@ import { findIn, JSON_START, Reading, readingsOf, wholeEscapes } from "./reading
 
 /** What to do with findings of a class; undefined: they stay. */
 export type Treat = {
-  readonly classes: ReadonlySet<string>;
+  readonly detectors: Detectors;
   /** What was found before the text was brought into this form. */
   readonly known: KnownTexts;
   /** How strict the treatment of a finding is; 0: it stays. Where findings overlap, the strictest counts. */
@@ -15,8 +16,6 @@ export type Treat = {
   replacement(kind: Kind, original: string): string;
 };
 
-/** No detector finds anything in less. */
-export const SHORTEST_TEXT = 5;
 /** What a replacement costs besides its characters, measured in characters. */
 const PLACE_CHARS = 64;
 /** Shorter numbers identify no person. */
@@ -37,6 +36,7 @@ type Place = {
  * Yields the work done in characters.
  */
 export function* replaceInJson(json: string, treat: Treat): Generator<number, string> {
+  const shortest = shortestText(treat.detectors);
   let out = "";
   let copied = 0;
   let at = 0;
@@ -57,7 +57,7 @@ export function* replaceInJson(json: string, treat: Treat): Generator<number, st
     if (quote < 0) break;
     const end = stringEnd(json, quote + 1);
     yield 16;
-    if (end - quote > SHORTEST_TEXT) {
+    if (end - quote > shortest) {
       const raw = json.slice(quote + 1, end);
       const replaced = yield* replaceInString(raw, treat);
       if (replaced !== raw) {
@@ -100,7 +100,7 @@ function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<num
     const whole = wholeEscapes(readings.slice(readings.indexOf(within) + 1), place);
     if (whole.start < whole.end) places.push({ kind, strictness, ...whole, reading: within });
   };
-  for (const finding of yield* findIn(readings, treat.classes)) add(finding.reading, finding);
+  for (const finding of yield* findIn(readings, treat.detectors)) add(finding.reading, finding);
   for (const within of readings) for (const known of yield* treat.known.in(within.text)) add(within, known);
   if (places.length === 0) return text;
   let out = "";

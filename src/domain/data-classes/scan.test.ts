@@ -154,7 +154,7 @@ describe("special categories", () => {
 });
 
 describe("lists of terms", () => {
-  const projects = new TermList("projects", ["Blaue Düne", "Atlas", "atlas nord", "X-7"]);
+  const projects = TermList.of("projects", ["Blaue Düne", "Atlas", "atlas nord", "X-7"]);
   const inLists = (text: string, list = projects) =>
     scanText(text, { classes: new Set(), lists: [list] }).map(({ start, end }) => text.slice(start, end));
 
@@ -169,7 +169,7 @@ describe("lists of terms", () => {
 
   test("CLASS-01 a list may have 100,000 terms, each of which is found", () => {
     const many = Array.from({ length: 100_000 }, (_, at) => `customer ${at.toString(36)} ltd`);
-    const list = new TermList("customers", many);
+    const list = TermList.of("customers", many);
     const some = [0, 1, 4711, 99_999].map((at) => many[at] ?? "");
     expect(inLists(some.join(" and "), list)).toEqual(some);
   });

@@ -15,8 +15,10 @@ import { matchMrz } from "./travel-documents.ts";
 export type ScanOptions = {
   /** Built-in classes to look for. */
   readonly classes: ReadonlySet<string>;
-  /** Classes of a workspace's own. */
+  /** Of classes of a workspace's own. */
   readonly lists?: readonly TermList[];
+  /** They read the text themselves, after the scan, and add to its findings. */
+  readonly patterns?: readonly { readonly class: string }[];
 };
 
 let forms: FormTree | undefined;
@@ -45,9 +47,12 @@ export class Scan implements ScannedText {
   /** Up to here words belong to a secret or a travel document found already. */
   #taken = 0;
 
-  constructor(text: string, { classes, lists = [] }: ScanOptions) {
+  constructor(text: string, { classes, lists = [], patterns = [] }: ScanOptions) {
     this.text = text;
-    this.#classes = new Set([...classes, ...lists.map((list) => list.class)]);
+    this.#classes =
+      lists.length + patterns.length === 0
+        ? classes
+        : new Set([...classes, ...[...lists, ...patterns].map((own) => own.class)]);
     this.#lists = lists;
     this.#states = lists.map(() => 0);
     this.#isSpecial = classes.has("special");

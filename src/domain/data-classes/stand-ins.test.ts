@@ -3,6 +3,7 @@ import { generatedCases } from "../../../tests/support/data-class-cases.ts";
 import { atOnce } from "../../kit/in-turns.ts";
 import { DATA_CLASSES } from "../tenancy/data-class-rules.ts";
 import { ibanRest } from "./checksums.ts";
+import { builtInDetectors } from "./custom-class.ts";
 import { SCHEMES } from "./kinds.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { findInText, Reading } from "./reading.ts";
@@ -11,10 +12,10 @@ import { Restorer } from "./restore.ts";
 import { StandIns } from "./stand-ins.ts";
 
 const KEY = Buffer.from("key of a workspace");
-const CLASSES: ReadonlySet<string> = new Set(DATA_CLASSES);
+const DETECTORS = builtInDetectors(new Set(DATA_CLASSES));
 const standIns = (conversation = "one", key = KEY) => new StandIns(key, conversation, () => false);
 const kindOf = (text: string) => {
-  const [found] = atOnce(findInText(new Reading(text), CLASSES));
+  const [found] = atOnce(findInText(new Reading(text), DETECTORS));
   if (found === undefined) throw new Error(`nothing is found in ${text}`);
   return found.kind;
 };
@@ -59,14 +60,14 @@ test("CLASS-03 restoring what was pseudonymised gives the same text, for values 
   for (const { text, value, isValid, kind } of generatedCases(7, 4)) {
     const own = standIns(text);
     const treat = {
-      classes: CLASSES,
+      detectors: DETECTORS,
       known: new KnownTexts(new Map()),
       strictness: () => 1,
       replacement: (of: Parameters<typeof own.for>[0], original: string) => own.for(of, original),
     };
     const sent = atOnce(replaceInText(text, treat));
     expect(new Restorer(own.originals).whole(sent, "text"), kind).toBe(text);
-    const isFound = atOnce(findInText(new Reading(text), CLASSES)).some((found) => found.kind.id === kind);
+    const isFound = atOnce(findInText(new Reading(text), DETECTORS)).some((found) => found.kind.id === kind);
     if (isValid && isFound) expect(sent, kind).not.toContain(value);
     for (const [standIn, of] of own.kinds) {
       const scheme = checks.get(of.id);

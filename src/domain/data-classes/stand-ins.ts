@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { ibanRest } from "./checksums.ts";
 import { compactOf } from "./forms.ts";
-import { type Kind, SCHEMES } from "./kinds.ts";
+import { type Kind, PERSON, SCHEMES } from "./kinds.ts";
 import { scanText } from "./scan.ts";
 
 const ATTEMPTS_MAX = 16;
@@ -118,7 +118,7 @@ export class StandIns {
 
 /** Undefined: what this attempt gave may belong to a person. */
 function imitation(kind: Kind, original: string, stream: Stream): string | undefined {
-  if (kind.confidence === "low" && kind.label !== "NAME") return named(kind, stream);
+  if (kind.confidence === "low" && kind.id !== PERSON.id) return named(kind, stream);
   if (original.length > IMITATED_CHARS_MAX) return named(kind, stream);
   switch (kind.label) {
     case "EMAIL":

@@ -1,7 +1,12 @@
+import { atOnce } from "../../kit/in-turns.ts";
 import { foldedAt, foldedCode, isDigitAt, isLetterAt, kindAt, LOWER, UPPER } from "./characters.ts";
 
 /** Words this long are found inside compounds and with endings; shorter ones only by themselves. */
 const INFLECTED_CHARS_MIN = 6;
+/** What building takes for one character of a term, measured in characters that a scan reads in that time. */
+const CHAR_WORK = 8;
+/** After so many characters of terms other work may run. */
+const SLICE_CHARS = 4_096;
 /** Up to here every step is one look-up in a full table; larger indexes keep their edges in a hash table. */
 const TABLE_CELLS_MAX = 2 ** 21;
 
@@ -15,59 +20,77 @@ type Tree = { readonly parents: Int32Array; readonly chars: Uint16Array; readonl
 export class TermIndex {
   /** The characters of terms, numbered from 1; every other one is 0 and leads back to the start. */
   readonly #alphabet = new Uint16Array(0x10000);
-  readonly #size: number;
+  #size = 1;
   readonly #edges: EdgeTable;
-  readonly #states: number;
-  readonly #fail: Int32Array;
+  #states = 1;
+  #fail: Int32Array;
   /** The term that ends in a state, or -1. */
-  readonly #term: Int32Array;
+  #term: Int32Array;
   /** The state of the next shorter suffix that ends a term; 0 when there is none. */
-  readonly #next: Int32Array;
+  #next: Int32Array;
   readonly #lengths: Int32Array;
   readonly #whole: Uint8Array;
   #table: Int32Array | undefined;
 
-  constructor(terms: readonly string[], wholeWords: "all" | "short") {
-    const chars = terms.reduce((sum, term) => sum + term.length, 0);
-    this.#size = this.#number(terms);
+  private constructor(terms: readonly string[], wholeWords: "all" | "short", chars: number) {
     this.#edges = new EdgeTable(chars);
     this.#fail = new Int32Array(chars + 1);
     this.#term = new Int32Array(chars + 1).fill(-1);
     this.#next = new Int32Array(chars + 1);
     this.#lengths = Int32Array.from(terms, (term) => term.length);
     this.#whole = Uint8Array.from(terms, (term) => (wholeWords === "all" || term.length < INFLECTED_CHARS_MIN ? 1 : 0));
+  }
+
+  static of(terms: readonly string[], wholeWords: "all" | "short"): TermIndex {
+    return atOnce(TermIndex.build(terms, wholeWords));
+  }
+
+  /** The same in slices, for many terms; yields the work done in characters. */
+  static *build(terms: readonly string[], wholeWords: "all" | "short"): Generator<number, TermIndex> {
+    const chars = terms.reduce((sum, term) => sum + term.length, 0);
+    const index = new TermIndex(terms, wholeWords, chars);
+    yield terms.length * CHAR_WORK;
+    yield* index.#number(terms);
     const tree = {
       parents: new Int32Array(chars + 1),
       chars: new Uint16Array(chars + 1),
       depths: new Int32Array(chars + 1),
     };
-    this.#states = this.#grow(terms, tree);
-    this.#link(tree);
-    if (this.#states * this.#size <= TABLE_CELLS_MAX) this.#table = this.#tabulate();
+    yield* index.#grow(terms, tree);
+    yield* index.#link(tree);
+    index.#trim();
+    if (index.#states * index.#size <= TABLE_CELLS_MAX) index.#table = yield* index.#tabulate();
+    return index;
   }
 
   /** Of every character as it is written, capital and accented ones included. */
-  #number(terms: readonly string[]): number {
+  *#number(terms: readonly string[]): Generator<number, void> {
     const numbers = new Map<number, number>();
+    let chars = 0;
     for (const term of terms) {
       for (let at = 0; at < term.length; at++) {
         const code = foldedAt(term, at);
         if (!numbers.has(code)) numbers.set(code, numbers.size + 1);
       }
+      chars += term.length;
+      if (chars < SLICE_CHARS) continue;
+      yield chars;
+      chars = 0;
     }
     for (let code = 0; code < this.#alphabet.length; code++) this.#alphabet[code] = numbers.get(foldedCode(code)) ?? 0;
-    return numbers.size + 1;
+    this.#size = numbers.size + 1;
+    yield this.#alphabet.length;
   }
 
-  #grow(terms: readonly string[], { parents, chars, depths }: Tree): number {
-    let states = 1;
+  *#grow(terms: readonly string[], { parents, chars, depths }: Tree): Generator<number, void> {
+    let added = 0;
     for (const [term, text] of terms.entries()) {
       let state = 0;
       for (let at = 0; at < text.length; at++) {
         const char = this.#alphabet[text.charCodeAt(at)] ?? 0;
         let target = this.#edges.get(state * this.#size + char);
         if (target < 0) {
-          target = states++;
+          target = this.#states++;
           this.#edges.set(state * this.#size + char, target);
           parents[target] = state;
           chars[target] = char;
@@ -76,25 +99,56 @@ export class TermIndex {
         state = target;
       }
       if (state !== 0 && this.#term[state] === -1) this.#term[state] = term;
+      added += text.length;
+      if (added < SLICE_CHARS) continue;
+      yield added * CHAR_WORK;
+      added = 0;
     }
-    return states;
   }
 
-  #link({ parents, chars, depths }: Tree): void {
-    const order = Int32Array.from({ length: this.#states - 1 }, (_, at) => at + 1);
-    order.sort((a, b) => (depths[a] ?? 0) - (depths[b] ?? 0));
-    for (const state of order) {
+  *#link({ parents, chars, depths }: Tree): Generator<number, void> {
+    const order = yield* this.#byDepth(depths);
+    for (const [at, state] of order.entries()) {
       const parent = parents[state] ?? 0;
       const target = parent === 0 ? 0 : this.#follow(this.#fail[parent] ?? 0, chars[state] ?? 0);
       this.#fail[state] = target;
       this.#next[state] = (this.#term[target] ?? -1) >= 0 ? target : (this.#next[target] ?? 0);
+      if (at % SLICE_CHARS === 0) yield SLICE_CHARS * CHAR_WORK;
     }
   }
 
-  #tabulate(): Int32Array {
+  /** Every state but the start, by counting: the depths are few. */
+  *#byDepth(depths: Int32Array): Generator<number, Int32Array> {
+    const starts: number[] = [];
+    for (let state = 1; state < this.#states; state++) {
+      const depth = depths[state] ?? 0;
+      starts[depth + 1] = (starts[depth + 1] ?? 0) + 1;
+    }
+    yield this.#states;
+    for (let depth = 1; depth < starts.length; depth++) starts[depth] = (starts[depth] ?? 0) + (starts[depth - 1] ?? 0);
+    const order = new Int32Array(this.#states - 1);
+    for (let state = 1; state < this.#states; state++) {
+      const depth = depths[state] ?? 0;
+      const at = starts[depth] ?? 0;
+      order[at] = state;
+      starts[depth] = at + 1;
+      if (state % SLICE_CHARS === 0) yield SLICE_CHARS;
+    }
+    return order;
+  }
+
+  /** Terms with a common beginning share states. */
+  #trim(): void {
+    this.#fail = this.#fail.slice(0, this.#states);
+    this.#term = this.#term.slice(0, this.#states);
+    this.#next = this.#next.slice(0, this.#states);
+  }
+
+  *#tabulate(): Generator<number, Int32Array> {
     const table = new Int32Array(this.#states * this.#size);
     for (let state = 0; state < this.#states; state++) {
       for (let char = 1; char < this.#size; char++) table[state * this.#size + char] = this.#follow(state, char);
+      yield this.#size;
     }
     return table;
   }

@@ -1,9 +1,7 @@
+import { atOnce } from "../../kit/in-turns.ts";
 import { RANK, type ScannedText } from "./finding.ts";
-import type { Kind } from "./kinds.ts";
+import { customKind, type Kind } from "./kinds.ts";
 import { TermIndex } from "./term-index.ts";
-
-export const LIST_TERMS_MAX = 100_000;
-export const TERM_CHARS_MAX = 200;
 
 /** Terms of a class that a workspace defines: names of projects, customers, products. Case and accents do not count. */
 export class TermList {
@@ -11,12 +9,20 @@ export class TermList {
   readonly #kind: Kind;
   readonly #index: TermIndex;
 
-  /** Terms beyond the limits are the caller's to refuse. */
-  constructor(name: string, terms: readonly string[]) {
+  private constructor(name: string, index: TermIndex) {
     this.class = name;
-    const label = name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-    this.#kind = { id: `list.${name}`, class: name, version: 1, label, name: `Terms of ${name}`, confidence: "high" };
-    this.#index = new TermIndex(terms, "all");
+    this.#kind = customKind(`list.${name}`, name, `Terms of ${name}`);
+    this.#index = index;
+  }
+
+  /** Terms beyond the limits are the caller's to refuse. */
+  static of(name: string, terms: readonly string[]): TermList {
+    return atOnce(TermList.build(name, terms));
+  }
+
+  /** The same in slices, for many terms; yields the work done in characters. */
+  static *build(name: string, terms: readonly string[]): Generator<number, TermList> {
+    return new TermList(name, yield* TermIndex.build(terms, "all"));
   }
 
   /** Reads one slice, and returns the state for the next one. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   DATA_CLASS_ACTIONS,
+  DATA_CLASSES,
   type DataClassRule,
   type DataClassRules,
   judgeDataClasses,
@@ -64,13 +65,15 @@ test("CLASS-02 combined rules treat data as the stricter layer does, for endpoin
   );
 });
 
+const KNOWN: ReadonlySet<string> = new Set(DATA_CLASSES);
+
 test("CLASS-02 a rule that this version cannot read blocks, and is written back as it was", () => {
   const stored = { action: "translate", from: 7 };
   const unread: DataClassRules = { personal: { action: "block", unread: stored } };
   expect(judgeDataClasses(unread, ["personal"]).blocked).toBe("personal");
   expect(writtenRules(unread)).toEqual({ personal: stored });
-  expect(unknownClass({ "acme-projects": { action: "block" } })).toBe("acme-projects");
-  expect(unknownClass({ "acme-projects": { action: "report" }, personal: { action: "block" } })).toBeUndefined();
+  expect(unknownClass({ "acme-projects": { action: "block" } }, KNOWN)).toBe("acme-projects");
+  expect(unknownClass({ "acme-projects": { action: "report" }, personal: { action: "block" } }, KNOWN)).toBeUndefined();
 });
 
 test("CLASS-02 adding the same rules again, or none, changes nothing", () => {

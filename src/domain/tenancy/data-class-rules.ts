@@ -36,7 +36,6 @@ export type DataClassVerdict = {
 export const DATA_CLASSES = ["personal", "special", "secret", "business"] as const;
 /** Images, audio and other files, which no detector reads: their rules can raise the floor, report and block. */
 export const UNINSPECTED = "uninspected";
-const KNOWN: ReadonlySet<string> = new Set([...DATA_CLASSES, UNINSPECTED]);
 
 /** Whether stand-ins can be found again in a reply: not in audio, vectors and probabilities of tokens. */
 export type Reply = "restorable" | "unrestorable";
@@ -126,9 +125,9 @@ export function firstDemanding<T extends { readonly rules: DataClassRules | unde
   return layers.find((layer) => demand(layer) === demand(layers.at(-1)));
 }
 
-/** A class with a rule that this version cannot look for: nothing tells that a request is free of it. */
-export function unknownClass(rules: DataClassRules): string | undefined {
-  return Object.entries(rules).find(([name, rule]) => !KNOWN.has(name) && adds(rule, {}))?.[0];
+/** A class with a rule that was not looked for: nothing tells that a request is free of it. */
+export function unknownClass(rules: DataClassRules, known: ReadonlySet<string>): string | undefined {
+  return Object.entries(rules).find(([name, rule]) => name !== UNINSPECTED && !known.has(name) && adds(rule, {}))?.[0];
 }
 
 /** As their owner wrote them. */

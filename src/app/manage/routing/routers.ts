@@ -24,7 +24,7 @@ import {
   type TenancyDeps,
   type TenancyScope,
 } from "../deps.ts";
-import { type KnownNames, knownNamesFor } from "../known-names.ts";
+import { type KnownNames, knownNamesFor, requireDataClasses } from "../known-names.ts";
 import { paginate } from "../page.ts";
 import { emptyToNull, parseCountries, requireModels } from "../tenancy/policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "../views.ts";
@@ -49,7 +49,7 @@ function parseRouterSpec(input: RouterInput, names: KnownNames, at = ""): Router
     nodes: input.nodes ?? null,
     ...(input.data_classes == null || Object.keys(input.data_classes).length === 0
       ? {}
-      : { dataClasses: input.data_classes }),
+      : { dataClasses: requireDataClasses(`${at}data_classes`, input.data_classes, names) }),
   };
 }
 

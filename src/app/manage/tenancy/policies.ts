@@ -8,7 +8,7 @@ import { printable } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext, type TenancyScope } from "../deps.ts";
-import { type KnownNames, knownNamesFor } from "../known-names.ts";
+import { type KnownNames, knownNamesFor, requireDataClasses } from "../known-names.ts";
 import { policyView } from "../views.ts";
 
 type PolicyInput = z.infer<typeof PolicyPatch>;
@@ -34,7 +34,9 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
     ...(input.own_nodes === undefined ? {} : { ownNodesExempt: input.own_nodes === "exempt" }),
     ...(input.test_keys === undefined ? {} : { testKeysSimulated: input.test_keys === "simulated" }),
     ...(input.parameters === undefined ? {} : { parameters: input.parameters }),
-    ...(input.data_classes === undefined ? {} : { dataClasses: input.data_classes ?? {} }),
+    ...(input.data_classes === undefined
+      ? {}
+      : { dataClasses: requireDataClasses(`${at}data_classes`, input.data_classes ?? {}, names) }),
   };
 }
 

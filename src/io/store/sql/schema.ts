@@ -63,6 +63,17 @@ export type Database = {
     /** JSON: local model ids to surfaces; null: as announced. */
     surfaces: string | null;
   };
+  /** Data classes that workspaces define. */
+  custom_classes: {
+    workspace_id: string;
+    name: string;
+    version: number;
+    terms: number;
+    patterns: number;
+    changed_at_ms: number;
+    changed_by: string;
+    definition: Uint8Array;
+  };
   /** The change feed in commit order; null workspace: the deployment as a whole. */
   changes: { seq: Generated<number>; workspace_id: string | null; at_ms: number };
   /** Every version of every router; a null `spec` is a deletion. */

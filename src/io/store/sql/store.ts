@@ -18,6 +18,7 @@ import { encodeCompact } from "../../../domain/record/record-text.ts";
 import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { ActivityStore } from "../../../domain/routing/endpoint-activity.ts";
+import type { CustomClassStore } from "../../../domain/tenancy/custom-class.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
@@ -32,6 +33,7 @@ import { type AuthAdapterFactory, createAuthAdapter, type EpochFence } from "./a
 import { captureStore } from "./capture-store.ts";
 import { captureWriter } from "./capture-writer.ts";
 import { appendChange, changeStore } from "./change-store.ts";
+import { customClassStore } from "./custom-class-store.ts";
 import { dataKeyStore, dataKeyWriter } from "./data-key-store.ts";
 import type { Engine, PlanHints } from "./engine.ts";
 import { evidenceStore } from "./evidence-store.ts";
@@ -78,6 +80,7 @@ export type StoreWriters = {
   readonly ownKeys: OwnKeyStore;
   readonly platformKeys: PlatformKeyStore;
   readonly nodes: NodeStore;
+  readonly customClasses: CustomClassStore;
   readonly captures: CaptureWriter;
   readonly rates: RateStore;
   readonly margins: MarginStore;
@@ -124,6 +127,8 @@ export type Store = RecordSink & {
   readonly platformKeys: PlatformKeyStore;
   /** Workspaces' own nodes. */
   readonly nodes: NodeStore;
+  /** Data classes that workspaces define, encrypted. */
+  readonly customClasses: CustomClassStore;
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
   /** Encodes a record for `ingestBatch`. */
@@ -170,6 +175,7 @@ export function sqlStore(engine: Engine): Store {
     ownKeys: ownKeyStore(db),
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
+    customClasses: customClassStore(db),
     idempotency: idempotencyStore(db),
     encodeRecord: encodeCompact,
     ingest: (records) => ingestBatch(encodeBatch(records.map((record) => encodeCompact(record)))),
@@ -221,6 +227,7 @@ function createWriters(
     ownKeys: ownKeyStore(session),
     platformKeys: platformKeyStore(session),
     nodes: nodeStore(session),
+    customClasses: customClassStore(session),
     rates: rateStore(session),
     margins: marginStore(session),
     dataKeys: dataKeyWriter(session),

@@ -41,6 +41,7 @@ import { indexByKind, ledgerByKind } from "./0043-ledger-by-kind.ts";
 import { evidenceShapes } from "./0044-evidence-shapes.ts";
 import { candidateColumns } from "./0045-candidate-columns.ts";
 import { auditedDays } from "./0046-audited-days.ts";
+import { customClasses } from "./0047-custom-classes.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -97,4 +98,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 44, name: "evidence shapes", statements: evidenceShapes },
   { number: 45, name: "candidate columns", statements: candidateColumns },
   { number: 46, name: "audited days", statements: auditedDays },
+  { number: 47, name: "custom classes", statements: customClasses },
 ];
