@@ -6,7 +6,7 @@ import { JsonSpan } from "./json-span.ts";
 export type WorkSteps<T> = Generator<TurnWork, T, void>;
 
 /** The most work of one step. */
-const STEP_MAX: TurnWork = { chars: 16_384, values: 512 };
+export const STEP_MAX: TurnWork = { chars: 16_384, values: 512 };
 
 /** In the current event-loop turn: for short values. */
 export function runAtOnce<T>(steps: WorkSteps<T>): T {

@@ -2,13 +2,16 @@ import { createHash } from "node:crypto";
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { MissingCapability } from "../../domain/routing/requirements.ts";
 import type { UploadedFile, UploadedForm } from "../../io/uploads/multipart-form.ts";
 import type { UploadReader } from "../../io/uploads/upload-reader.ts";
 import { reportsSeconds, timestampConflict, transcriptionsAdapter } from "../../io/upstream/transcriptions-adapter.ts";
+import type { TextLimits } from "../../kit/json-size.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import { conservativeTextTokens } from "../../language/canon/tokens.ts";
+import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import {
   type FormValue,
   needsSegments,
@@ -141,11 +144,11 @@ class TranscriptionInferenceRequest implements InferenceRequest {
     return { inputTokens: this.inputTokens, outputTokens: seconds * TEXT_TOKENS_PER_SECOND_MAX };
   }
 
-  adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
+  adapterFor({ endpoint, price }: Attempt, _plan: Plan, _head: ReplyHead, text?: TextLimits): EndpointAdapter {
     const { transcriptions: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no transcription interface`);
     const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
-    const adapter = transcriptionsAdapter({ call: this.#ask, file: this.#file, billedBy }, endpoint, facts);
+    const adapter = transcriptionsAdapter({ call: this.#ask, file: this.#file, billedBy }, endpoint, facts, text);
     return { adapter, reasoning: undefined };
   }
 

@@ -146,7 +146,7 @@ function batchAdapter(
       if (answer === undefined) return undefined;
       const vectors: (RenderedVector | undefined)[] = [];
       for (const vector of answer.vectors) {
-        const numbers = (vector instanceof JsonSpan && vector.numbers) || 1;
+        const numbers = numbersIn(vector);
         if (!work.fits(numbers, numbers)) await work.next();
         work.add(numbers, numbers);
         vectors.push(renderVector(vector, vectorFormatFor(target)));
@@ -160,6 +160,12 @@ function batchAdapter(
     },
     decodeProblem: wire.decodeProblem,
   };
+}
+
+/** Base64 has 16 characters for three numbers. */
+function numbersIn(vector: unknown): number {
+  if (typeof vector === "string") return Math.ceil(vector.length / 5);
+  return (vector instanceof JsonSpan && vector.numbers) || 1;
 }
 
 function taskPaths({ task }: EmbeddingCall): string[] | undefined {

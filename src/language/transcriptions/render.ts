@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
+import { STEP_MAX, stringifySteps, type WorkSteps } from "../../kit/work-steps.ts";
 import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { TranscriptFormat, TranscriptionCall } from "./call.ts";
@@ -25,24 +26,24 @@ export function renderUsage(billing: TranscriptBilling, usage: Usage, cost: Repo
 }
 
 /** Segments must be present for formats made of them. */
-export function renderTranscript(
+export function* renderTranscript(
   transcript: Transcript,
   call: Pick<TranscriptionCall, "format" | "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
-): string {
+): WorkSteps<string> {
   const { text, segments = [] } = transcript;
   switch (call.format) {
     case "json":
-      return JSON.stringify({ text, ...transcript.extraFields, usage });
+      return yield* stringifySteps({ text, ...transcript.extraFields, usage });
     case "text":
       return `${text}\n`;
     case "srt":
-      return renderSrt(segments);
+      return yield* renderSrt(segments);
     case "vtt":
-      return renderVtt(segments);
+      return yield* renderVtt(segments);
     case "verbose_json":
-      return JSON.stringify(verboseJson(transcript, call, seconds, usage));
+      return yield* stringifySteps(yield* verboseJson(transcript, call, seconds, usage));
   }
 }
 
@@ -53,19 +54,19 @@ const UNKNOWN_LANGUAGE = "unknown";
  * With word granularity alone, segments are left out, as in OpenAI's API. Language and duration are always present
  * because typed SDKs require them.
  */
-function verboseJson(
+function* verboseJson(
   { text, language, duration, segments = [], words, extraFields }: Transcript,
   { granularities, parameters }: Pick<TranscriptionCall, "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
-): JsonObject {
+): WorkSteps<JsonObject> {
   const wantsSegments = granularities.length === 0 || granularities.includes("segment");
   return {
     task: "transcribe",
     language: language ?? parameters.language ?? UNKNOWN_LANGUAGE,
-    duration: duration ?? seconds ?? Math.max(0, ...segments.map(({ end }) => end)),
+    duration: duration ?? seconds ?? segments.reduce((latest, { end }) => Math.max(latest, end), 0),
     text,
-    ...(wantsSegments ? { segments: segments.map(numberedSegment) } : {}),
+    ...(wantsSegments ? { segments: yield* eachRow(segments, numberedSegment) } : {}),
     ...(granularities.includes("word") ? { words } : {}),
     ...extraFields,
     usage,
@@ -78,18 +79,19 @@ function numberedSegment({ providerFields, start, end, text }: TranscriptSegment
 }
 
 /** SubRip: numbered cues, comma before the milliseconds. */
-export function renderSrt(segments: readonly TranscriptSegment[]): string {
-  return toCues(segments)
-    .map(
-      ({ startMs, endMs, text }, index) =>
-        `${index + 1}\n${formatTimestamp(startMs, ",")} --> ${formatTimestamp(endMs, ",")}\n${text}\n\n`,
-    )
-    .join("");
+export function* renderSrt(segments: readonly TranscriptSegment[]): WorkSteps<string> {
+  const cues = yield* eachRow(
+    yield* toCues(segments),
+    ({ startMs, endMs, text }, index) =>
+      `${index + 1}\n${formatTimestamp(startMs, ",")} --> ${formatTimestamp(endMs, ",")}\n${text}\n\n`,
+  );
+  return cues.join("");
 }
 
 /** WebVTT: a header, unnumbered cues, escaped markup. */
-export function renderVtt(segments: readonly TranscriptSegment[]): string {
-  const cues = toCues(segments).map(
+export function* renderVtt(segments: readonly TranscriptSegment[]): WorkSteps<string> {
+  const cues = yield* eachRow(
+    yield* toCues(segments),
     ({ startMs, endMs, text }) =>
       `${formatTimestamp(startMs, ".")} --> ${formatTimestamp(endMs, ".")}\n${escapeMarkup(text)}\n\n`,
   );
@@ -99,14 +101,33 @@ export function renderVtt(segments: readonly TranscriptSegment[]): string {
 type SubtitleCue = { readonly startMs: number; readonly endMs: number; readonly text: string };
 
 /** Sorted by start, without empty or zero-length cues, which players drop. */
-function toCues(segments: readonly TranscriptSegment[]): SubtitleCue[] {
-  return segments
-    .map(({ start, end, text }) => {
-      const startMs = Math.round(start * 1000);
-      return { startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: cueText(text) };
-    })
-    .filter(({ text }) => text !== "")
-    .sort((a, b) => a.startMs - b.startMs);
+function* toCues(segments: readonly TranscriptSegment[]): WorkSteps<SubtitleCue[]> {
+  const cues = yield* eachRow(segments, ({ start, end, text }) => {
+    const startMs = Math.round(start * 1000);
+    return { startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: cueText(text) };
+  });
+  return cues.filter(({ text }) => text !== "").sort((a, b) => a.startMs - b.startMs);
+}
+
+/** Segments or cues of one step. */
+const ROWS_PER_STEP = 64;
+/** What a segment has beside its text. */
+const ROW_VALUES = 8;
+
+function* eachRow<Row extends { readonly text: string }, T>(
+  rows: readonly Row[],
+  render: (row: Row, index: number) => T,
+): WorkSteps<T[]> {
+  const rendered: T[] = [];
+  for (let at = 0; at < rows.length; at += ROWS_PER_STEP) {
+    let chars = 0;
+    for (const row of rows.slice(at, at + ROWS_PER_STEP)) {
+      rendered.push(render(row, rendered.length));
+      chars += row.text.length;
+    }
+    yield { chars: Math.min(chars, STEP_MAX.chars), values: ROWS_PER_STEP * ROW_VALUES };
+  }
+  return rendered;
 }
 
 function formatTimestamp(ms: number, separator: "," | "."): string {
@@ -117,10 +138,20 @@ function formatTimestamp(ms: number, separator: "," | "."): string {
 
 /** A blank line would end the cue and an arrow would start one. */
 function cueText(text: string): string {
-  return text
-    .trim()
-    .replace(/\s*[\r\n\u2028\u2029]\s*/g, "\n")
-    .replaceAll(/-{2,}>/g, "->");
+  const lines = text.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
+  return lines
+    .filter((line) => line !== "")
+    .join("\n")
+    .split(">")
+    .map((piece, at, pieces) => (at < pieces.length - 1 ? withoutDashes(piece) : piece))
+    .join(">");
+}
+
+/** Ends in one dash where it ended in more. A regular expression would read a long run of dashes again from each of them. */
+function withoutDashes(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "-") end -= 1;
+  return text.length - end < 2 ? text : text.slice(0, end + 1);
 }
 
 function escapeMarkup(text: string): string {

@@ -1,6 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { frameValue } from "../../kit/json-document.ts";
+import { stringifyWithSpans } from "../../kit/json-span.ts";
 import { listOmitted } from "../canon/omitted-paths.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { tokensOfWeight, weightOf } from "../canon/tokens.ts";
@@ -126,5 +127,5 @@ export class TranscriptStream implements ReplyStream {
 const BY_TOKENS = { by: "tokens" } as const;
 
 function sseFrame(event: object): string {
-  return `data: ${JSON.stringify(event)}\n\n`;
+  return `data: ${stringifyWithSpans(event)}\n\n`;
 }

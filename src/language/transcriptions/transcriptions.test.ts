@@ -1,16 +1,28 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
+import { runAtOnce } from "../../kit/work-steps.ts";
 import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
 import { billableSeconds, maxSeconds, secondsWithoutReport } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
-import { renderSrt, renderTranscript, renderVtt } from "./render.ts";
+import * as rendering from "./render.ts";
 import { decodeSegments } from "./reply.ts";
 import { TranscriptStream } from "./stream.ts";
+
+const renderSrt = (...given: Parameters<typeof rendering.renderSrt>) => runAtOnce(rendering.renderSrt(...given));
+const renderVtt = (...given: Parameters<typeof rendering.renderVtt>) => runAtOnce(rendering.renderVtt(...given));
+const renderTranscript = (...given: Parameters<typeof rendering.renderTranscript>) =>
+  runAtOnce(rendering.renderTranscript(...given));
 
 const cue = (start: number, end: number, text: string) => ({ start, end, text, providerFields: {} });
 
 describe("subtitles", () => {
+  test("SAFE-01 long runs of dashes and spaces in a cue cost no more than their length", () => {
+    const [dashes, spaces] = ["-".repeat(2_000_000), " ".repeat(2_000_000)];
+    const text = `${dashes}a${spaces}b${spaces}\n${spaces}c ${dashes}> d`;
+    expect(renderSrt([cue(0, 1, text)]).endsWith(`\n${dashes}a${spaces}b\nc -> d\n\n`)).toBe(true);
+  });
+
   test("STT-01 timestamps carry into minutes and hours and round to milliseconds", () => {
     expect(renderSrt([cue(59.9996, 3661.0004, "a")])).toBe("1\n00:01:00,000 --> 01:01:01,000\na\n\n");
     expect(renderVtt([cue(0, 360_000.5, "a")])).toBe("WEBVTT\n\n00:00:00.000 --> 100:00:00.500\na\n\n");
