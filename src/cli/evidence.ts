@@ -24,6 +24,7 @@ export async function runEvidence({ args, options, format, shell }: Invocation):
   const tables = [
     ...["by_level", "by_country", "by_provider"].map((at) => ({ at, columns: columns("name", ...amounts) })),
     { at: "served", columns: columns("policy_version", "environment", "endpoint", "level", "countries", ...amounts) },
+    { at: "data_classes", columns: columns("name", "requests", "summary") },
     { at: "refused", columns: columns("policy_version", "rule", "requests") },
     { at: "policies", columns: columns("subject", "key_name", "version", "in_force_from", "policy", "requests") },
     { at: "capture_windows", columns: columns("id", "opened_at", "closes_at", "reason", "items") },

@@ -1,5 +1,6 @@
 import type { ApiCommand, Flag, Positional } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { evidencePeriod } from "./table-capture.ts";
 import { jsonFile, linesFile, list, oneOf, onOff, orLift } from "./values.ts";
 
 const POLICY = "/manage/workspaces/{workspace}/policy";
@@ -89,6 +90,19 @@ export const policyCommands: ApiCommand[] = [
       columns: columns("name", "version", "terms", "patterns", "used_by", "changed_at", "changed_by"),
       also: ["rules"],
       none: "No own classes.",
+    },
+  },
+  {
+    ...READ,
+    words: "data-class report",
+    says: "report requests with data classes: the levels that served them, and what was done to the data",
+    args: [WORKSPACE],
+    flags: evidencePeriod,
+    call: { method: "GET", path: `${CLASSES}/report`, sends: "query" },
+    view: {
+      is: "table",
+      columns: [...columns("name", "requests", "unserved"), { title: "summary", at: "summary", cut: "never" }],
+      none: "No request with a data class is in the log of this period.",
     },
   },
   {

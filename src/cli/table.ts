@@ -24,6 +24,7 @@ const shapeFilters: Flag[] = [
   { flags: "--provider <slug>", field: "provider", says: "only this provider" },
   { flags: "--app <label>", field: "app", says: "only this application (X-Title)" },
   { flags: "--status <status>", field: "status", says: "only this HTTP status, or class (5xx)", read: status },
+  { flags: "--data-class <name>", field: "data_class", says: "only requests with data of this class" },
   { flags: "--surface <name>", field: "surface", says: "only this surface: chat, messages, responses, …" },
 ];
 
@@ -350,8 +351,19 @@ const operationCommands: ApiCommand[] = [
       {
         flags: "--group <field>",
         field: "group",
-        says: "key, member, model, provider, level, country, app, environment or status",
-        read: oneOf("key", "member", "model", "provider", "level", "country", "app", "environment", "status"),
+        says: "key, member, model, provider, level, country, app, environment, status or data_class",
+        read: oneOf(
+          "key",
+          "member",
+          "model",
+          "provider",
+          "level",
+          "country",
+          "app",
+          "environment",
+          "status",
+          "data_class",
+        ),
       },
       {
         flags: "--env <live|test|all>",

@@ -18,7 +18,7 @@ const OPENS: Readonly<Record<Management["allows"], string>> = {
     manageShowRouter manageListRouterVersions manageExplainRouting manageShowLimits manageListRequests manageShowRequest
     manageListCustomClasses manageTryDataClasses manageExportRequests manageShowUsage manageListProviders manageListNodes manageShowNode`,
   admin: `
-    manageShowCustomClass managePutCustomClass manageDeleteCustomClass manageAddMember manageChangeMember manageRemoveMember manageChangeKeyPolicy manageChangePolicy manageApproveKey
+    manageReportDataClasses manageShowCustomClass managePutCustomClass manageDeleteCustomClass manageAddMember manageChangeMember manageRemoveMember manageChangeKeyPolicy manageChangePolicy manageApproveKey
     managePutRouter manageRemoveRouter manageRestoreRouter manageReplayRouter managePutLimits manageListLimits
     manageShowAlerts managePutAlerts manageDeleteAlerts manageRotateAlertSecret manageTestAlerts manageListAlertDeliveries
     manageShowWallet manageListWalletEntries manageExportWalletEntries manageListPromotions manageShowStatement

@@ -17,6 +17,7 @@ export const OPERATIONS = {
   manageListPolicyVersions: { method: "GET", path: "/manage/workspaces/{workspace}/policy/versions" },
   manageListCustomClasses: { method: "GET", path: "/manage/workspaces/{workspace}/data-classes" },
   manageTryDataClasses: { method: "POST", path: "/manage/workspaces/{workspace}/data-classes/test" },
+  manageReportDataClasses: { method: "GET", path: "/manage/workspaces/{workspace}/data-classes/report" },
   manageShowCustomClass: { method: "GET", path: "/manage/workspaces/{workspace}/data-classes/{class}" },
   managePutCustomClass: { method: "PUT", path: "/manage/workspaces/{workspace}/data-classes/{class}" },
   manageDeleteCustomClass: { method: "DELETE", path: "/manage/workspaces/{workspace}/data-classes/{class}" },

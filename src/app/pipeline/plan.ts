@@ -37,8 +37,9 @@ export function planRequest(
   trace.detail = request.detail;
   requireModelId(outline.model, surface);
   const { workspace, key } = trace.principal;
-  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline, inspected });
+  // Planning may throw because of what was found.
   if (inspected.inspection !== undefined) traceInspection(trace, inspected.inspection);
+  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline, inspected });
   trace.modelRequested = planned.model;
   trace.plan = planned.plan;
   // In the same tick as the plan: a later change of a rate or margin applies to the next request.

@@ -238,6 +238,7 @@ export class RequestTrace {
       countries: countries === null ? null : [...countries],
       router,
       ...(router === null ? {} : { routerVersion: versionedRouter(decision) }),
+      ...dataClassFields(this),
       streaming: this.streaming,
       status,
       errorCode,
@@ -256,6 +257,14 @@ export class RequestTrace {
 
 function versionedRouter(decision: DecisionRecord | null): string {
   return decision?.router === undefined ? "" : `${decision.router.slug}@${decision.router.version}`;
+}
+
+/** Requests that were not inspected, and those without findings, have none. */
+function dataClassFields({ dataClasses, dataAction, servingAttempt }: RequestTrace) {
+  const names = dataClasses === undefined ? [] : Object.keys(dataClasses);
+  if (names.length === 0) return undefined;
+  const fields = { dataClasses: names.toSorted().join(",") };
+  return servingAttempt === undefined ? fields : { ...fields, dataAction: dataAction ?? "none" };
 }
 
 const roundToTenths = (ms: number) => Math.round(ms * 10) / 10;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ClassName, DataClassRules, LevelWord, ShownDataClassRules } from "./data-class-rules.ts";
-import { Time } from "./manage-values.ts";
+import { Time, TimeInput } from "./manage-values.ts";
 
 /** Of the text that is tried, in characters. */
 const TRIAL_CHARS_MAX = 100_000;
@@ -51,6 +51,33 @@ export const CustomClassDetail = z
 export const CustomClassRemoved = z
   .object({ name: z.string(), workspace: z.string(), removed: z.boolean() })
   .meta({ id: "CustomDataClassRemoved" });
+
+export const DataClassUsageView = z
+  .object({
+    name: z.string(),
+    requests: z.int(),
+    served: z
+      .array(
+        z.object({
+          level: z.string().meta({ description: "Of the serving endpoint." }),
+          action: z.string().meta({ description: "`none`, `pseudonymised`, `redacted` or both." }),
+          requests: z.int(),
+        }),
+      )
+      .meta({ description: "The most frequent first." }),
+    unserved: z.int().meta({ description: "Refused, or failed before an endpoint served them." }),
+    summary: z.string(),
+  })
+  .meta({ id: "DataClassUsage", description: "What happened to requests with data of a class." });
+
+export const DataClassReport = z
+  .object({ from: Time, to: Time, data: z.array(DataClassUsageView), next: z.string().nullable() })
+  .meta({ id: "DataClassReport" });
+
+export const DataClassReportQuery = z.strictObject({
+  from: TimeInput.optional().meta({ description: "Start of the period; default: 30 days before its end." }),
+  to: TimeInput.optional().meta({ description: "End of the period, exclusive; default: now." }),
+});
 
 export const DataClassTrial = z
   .strictObject({

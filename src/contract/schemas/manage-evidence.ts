@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EvidenceStatus } from "./catalogue-detail.ts";
 import { CaptureWindowView } from "./manage-capture.ts";
+import { DataClassUsageView } from "./manage-data-classes.ts";
 import { AttestationView } from "./manage-nodes.ts";
 import { PolicyView } from "./manage-tenancy.ts";
 import { Money, Time, TimeInput } from "./manage-values.ts";
@@ -123,6 +124,9 @@ export const EvidenceView = z
         requests: z.int(),
       }),
     ),
+    data_classes: z.array(DataClassUsageView).meta({
+      description: "Live requests with personal data, secrets or other classes, where rules had requests inspected.",
+    }),
     evidence: z.array(EndpointEvidence),
     catalogue: z.object({ version: z.string(), built_at: Time }),
     capture_windows: z.array(CaptureWindowView).meta({ description: "Windows that were open in the period." }),

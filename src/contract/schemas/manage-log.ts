@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SurfaceValue } from "./catalogue-values.ts";
+import { ClassName } from "./data-class-rules.ts";
 import { listOf, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 import { MODEL_NAME_CHARS_MAX } from "./model-name.ts";
 
@@ -20,6 +21,7 @@ export const ShapeFilters = z.strictObject({
     .optional()
     .meta({ description: "HTTP status, or a status class: `4xx`.", example: "429" }),
   surface: SurfaceValue.optional().meta({ description: "Surface of the request." }),
+  data_class: ClassName.optional().meta({ description: "Requests that contain data of this class." }),
 });
 
 export const LogFilters = ShapeFilters.extend({
@@ -48,11 +50,11 @@ export const UsageReportQuery = ShapeFilters.extend({
     .meta({ description: "Environment of the traffic; test traffic is excluded by default." }),
   by: z.enum(["hour", "day"]).default("day").meta({ description: "Interval of the roll-up, in UTC." }),
   group: z
-    .enum(["key", "member", "model", "provider", "level", "country", "app", "environment", "status"])
+    .enum(["key", "member", "model", "provider", "level", "country", "app", "environment", "status", "data_class"])
     .optional()
     .meta({
       description:
-        "`country`: every country in which the input may have been processed, separated by commas. Level and country of requests from before they were kept are unknown.",
+        "`data_class`: all data classes of a request, separated by commas; unknown if none was found, or nothing was inspected. `country`: every country in which the input may have been processed, separated by commas. Level and country of requests from before they were kept are unknown.",
     }),
   from: TimeInput.optional().meta({
     description: "Start, rounded down to the hour or day; default: the last 24 hours, or the last 30 days.",

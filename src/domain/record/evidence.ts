@@ -1,4 +1,5 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
+import type { DataClassSum } from "./data-class-usage.ts";
 import { isIdempotentReplay } from "./request-shape.ts";
 
 /** Requests of a period, aggregated by these dimensions. */
@@ -21,6 +22,8 @@ export type EvidenceSum = {
 export type EvidenceStore = {
   /** `fromMs` inclusive, `toMs` exclusive. */
   sums(workspaceId: string, fromMs: number, toMs: number): Promise<EvidenceSum[]>;
+  /** Live requests with data classes. */
+  dataClasses(workspaceId: string, fromMs: number, toMs: number): Promise<DataClassSum[]>;
   /** The time of the first request at or after `fromMs`. */
   firstRequestAtMs(workspaceId: string, fromMs: number): Promise<number | undefined>;
 };

@@ -21,6 +21,8 @@ export type IngestFields = Pick<
   | "level"
   | "countries"
   | "routerVersion"
+  | "dataClasses"
+  | "dataAction"
   | "status"
   | "errorCode"
   | "charge"
@@ -82,6 +84,9 @@ export type RequestShape = {
   readonly errorCode: string;
   /** `slug@version`. */
   readonly router: string;
+  /** Separated by commas; the action is empty where no endpoint served the request. */
+  readonly dataClasses: string;
+  readonly dataAction: string;
 };
 
 export function shapeOf(record: IngestFields): RequestShape {
@@ -100,6 +105,8 @@ export function shapeOf(record: IngestFields): RequestShape {
     endpoint: hasUnknownRouter(record) ? null : (record.endpoint ?? ""),
     errorCode: record.errorCode ?? "",
     router: record.routerVersion ?? "",
+    dataClasses: record.dataClasses ?? "",
+    dataAction: record.dataAction ?? "",
   };
 }
 

@@ -147,6 +147,8 @@ const fullRecord = z.object({
   countries: z.array(z.string()).nullable(),
   router: z.string().nullable(),
   routerVersion: z.string().exactOptional(),
+  dataClasses: z.string().exactOptional(),
+  dataAction: z.string().exactOptional(),
   streaming: z.boolean(),
   status: z.number(),
   errorCode: z.string().nullable(),

@@ -232,7 +232,10 @@ function joinParts(perRequest: PerRequestPart, shared: SharedPart): IngestFields
     ttfbMs: perRequest.ttfbMs,
     totalMs: perRequest.totalMs,
   };
-  const routed = shared.routerVersion === undefined ? fields : { ...fields, routerVersion: shared.routerVersion };
+  const { routerVersion, dataClasses, dataAction } = shared;
+  let routed = routerVersion === undefined ? fields : { ...fields, routerVersion };
+  if (dataClasses !== undefined) routed = { ...routed, dataClasses };
+  if (dataAction !== undefined) routed = { ...routed, dataAction };
   return perRequest.idempotency === undefined ? routed : { ...routed, idempotency: perRequest.idempotency };
 }
 

@@ -130,6 +130,10 @@ export type RequestRecord = {
   readonly router: string | null;
   /** With a router: its `slug@version`, or empty for one of the gateway itself. */
   readonly routerVersion?: string;
+  /** Data classes that were found in the request, sorted and separated by commas; absent: none. */
+  readonly dataClasses?: string;
+  /** What was done to them before the serving endpoint received the request: `none`, `pseudonymised`, `redacted` or both. */
+  readonly dataAction?: string;
   readonly streaming: boolean;
   readonly status: number;
   readonly errorCode: string | null;
@@ -168,6 +172,8 @@ export type ShapeFilter = {
   /** 4 matches every status from 400 to 499. */
   readonly statusClass?: number;
   readonly surface?: Surface;
+  /** Requests that contain data of this class. */
+  readonly dataClass?: string;
 };
 
 export type LogFilter = ShapeFilter & {

@@ -37,7 +37,9 @@ function shapeKeyOf(record: IngestFields): string {
   const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
   const { endpoint, errorCode, router, routerVersion } = record;
   const evidence = `${endpoint ?? ""}\n${errorCode ?? ""}\n${router == null ? "" : (routerVersion ?? "?")}`;
-  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${record.level ?? ""}\n${record.countries?.join() ?? ""}\n${evidence}\n${app ?? ""}\n${modelRequested ?? ""}`;
+  // Shapes without data classes keep the ids that they had before these were a dimension.
+  const data = record.dataClasses === undefined ? "" : `${record.dataClasses}\n${record.dataAction ?? ""}\n`;
+  return `${data}${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${record.level ?? ""}\n${record.countries?.join() ?? ""}\n${evidence}\n${app ?? ""}\n${modelRequested ?? ""}`;
 }
 
 /** Callers' other dialects are served by chat endpoints. */

@@ -56,6 +56,7 @@ export const USAGE_GROUPS = [
   "app",
   "environment",
   "status",
+  "data_class",
 ] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 export type UsageQuery = {

@@ -2,7 +2,16 @@ import { DATA_CLASSES, UNINSPECTED } from "./data-class-rules.ts";
 import type { EncryptionContext } from "./vault.ts";
 
 /** Words that mean something else wherever a class is named. */
-const RESERVED: ReadonlySet<string> = new Set([...DATA_CLASSES, UNINSPECTED, "test", "none", "all", "custom", "terms"]);
+const RESERVED: ReadonlySet<string> = new Set([
+  ...DATA_CLASSES,
+  UNINSPECTED,
+  "test",
+  "none",
+  "all",
+  "custom",
+  "terms",
+  "report",
+]);
 
 export const isReservedClassName = (name: string) => RESERVED.has(name);
 

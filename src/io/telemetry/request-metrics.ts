@@ -1,9 +1,12 @@
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
 import { isNodeProvider } from "../../domain/record/request-shape.ts";
+import { DATA_CLASSES, UNINSPECTED } from "../../domain/tenancy/data-class-rules.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { attemptModel, GENAI } from "./genai-conventions.ts";
 import { type EndpointLabels, endpointLabels, genaiLabel, providerLabels, routeLabels } from "./metric-labels.ts";
 import { createGenAiSeries, createRequestSeries } from "./request-series.ts";
+
+const KNOWN_CLASSES: ReadonlySet<string> = new Set([...DATA_CLASSES, UNINSPECTED]);
 
 /** Metrics of HTTP responses and finished requests. Label values come from closed lists, never from callers. */
 export class RequestMetrics {
@@ -34,8 +37,15 @@ export class RequestMetrics {
       this.requestSeries.tokens.add(labels.input, usage.inputTokens);
       this.requestSeries.tokens.add(labels.output, usage.outputTokens);
     }
+    if (record.dataClasses !== undefined) this.#recordDataClasses(record.dataClasses, record.dataAction);
     if (charge !== null) this.requestSeries.charged.add(labels.charged(charge.currency), Number(charge.nanos) / 1e9);
     this.#recordAttempts(record);
+  }
+
+  /** Names of classes that workspaces define must not become labels; a request counts once for all of them. */
+  #recordDataClasses(classes: string, action = "unserved"): void {
+    const labels = classes.split(",").map((name) => (KNOWN_CLASSES.has(name) ? name : "custom"));
+    for (const name of new Set(labels)) this.requestSeries.dataClasses.add(`class="${name}",action="${action}"`, 1);
   }
 
   /** Metrics of the GenAI conventions. */

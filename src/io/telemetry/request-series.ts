@@ -21,6 +21,10 @@ export function createRequestSeries() {
       "gateway_charged_total",
       "What requests were charged, in units of the currency, by provider and currency.",
     ),
+    dataClasses: new CounterSeries(
+      "gateway_data_class_requests_total",
+      "Inspected requests that contain data of a class, by class and what was done to it.",
+    ),
     firstByte: new HistogramSeries(
       "gateway_first_byte_seconds",
       "Time to the first byte of an inference response.",

@@ -186,6 +186,12 @@ function routers(report: EvidenceReport): string {
   return table(heads, rows, "The workspace had no routers.");
 }
 
+function dataClasses({ data_classes: classes }: EvidenceReport): string {
+  if (classes.length === 0)
+    return '<p class="soft">No request with a data class is in the log: none was found, or no rule had requests inspected.</p>';
+  return `<ul>${classes.map(({ summary }) => `<li>${text(summary)}</li>`).join("")}</ul>`;
+}
+
 function facts(report: EvidenceReport): string {
   const { totals } = report;
   // Requests that failed midway count as served and as failed, so the page must say how many.
@@ -226,6 +232,7 @@ export function evidencePage(report: EvidenceReport): string {
 <p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). Period: ${text(atSecond(period.from))} to ${text(atSecond(period.to))} (exclusive). Generated ${text(atSecond(report.generated_at))} with catalogue ${text(report.catalogue.version)}. All times are UTC. ${text(reach(report))}</p>
 ${facts(report)}
 <h2>Levels (live traffic)</h2>${groups("level", report.by_level)}
+<h2>Data classes (live traffic)</h2>${dataClasses(report)}
 <h2>Countries (live traffic)</h2>
 <p class="soft">Countries in which a request may have been computed, according to the catalogue at the time of the request.</p>${groups("countries", report.by_country)}
 <h2>Providers (live traffic)</h2>${groups("provider", report.by_provider)}

@@ -1,5 +1,6 @@
 import type { CatalogueSnapshot, Endpoint, EvidenceSubject, Provider } from "../../../domain/catalogue/catalogue.ts";
 import { buildNodeProvider, nodeProviderSlug, nodeSovereignty } from "../../../domain/catalogue/node-catalogue.ts";
+import { dataClassUsage } from "../../../domain/record/data-class-usage.ts";
 import {
   EvidenceAggregator,
   type EvidenceStore,
@@ -149,6 +150,7 @@ export async function buildEvidenceReport(context: ManageContext, workspace: Wor
       requests,
     })),
     policies: policiesView(context, versions, tally, period),
+    data_classes: dataClassUsage(await context.store.evidence.dataClasses(id, period.fromMs, period.toMs)),
     routers: routersView(await context.store.tenancy.routerVersions(id), tally, period),
     evidence: endpointEvidence(context.snapshot(), context.nodes.registry.listByWorkspace(id), served, period),
     catalogue: { version: context.snapshot().version, built_at: isoTime(context.snapshot().builtAtMs) },

@@ -1,10 +1,13 @@
 import { invalidValue } from "../../../contract/faults.ts";
+import { DataClassReportQuery } from "../../../contract/schemas/manage-data-classes.ts";
 import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
+import { dataClassUsage } from "../../../domain/record/data-class-usage.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { buffered, type Handler, type HttpResponse } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
+import { isoTime } from "../views.ts";
 import { evidencePage } from "./evidence-page.ts";
 import { buildEvidenceReport, type EvidencePeriod } from "./evidence-report.ts";
 
@@ -37,6 +40,14 @@ export function evidenceHandlers(context: ManageContext): Record<string, Handler
       const report = await buildEvidenceReport(context, workspace, period);
       if (format === "html") return { status: 200, headers: PAGE_HEADERS, bytes: evidencePage(report) };
       return { status: 200, json: report };
+    }),
+    manageReportDataClasses: buffered(async (exchange): Promise<HttpResponse> => {
+      const { id } = findWorkspace(context, exchange.params["workspace"]);
+      const { from, to } = readQuery(exchange, DataClassReportQuery);
+      const { fromMs, toMs } = periodOf(from, to, context.clock.nowMs());
+      await context.waitForIngest();
+      const data = dataClassUsage(await context.store.evidence.dataClasses(id, fromMs, toMs));
+      return { status: 200, json: { from: isoTime(fromMs), to: isoTime(toMs), data, next: null } };
     }),
   };
 }

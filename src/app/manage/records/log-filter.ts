@@ -12,7 +12,7 @@ type LogFilterInput = z.infer<typeof ShapeFilters>;
 
 /** A member is selected by e-mail or id; a former member only by id. */
 export function parseShapeFilter(input: LogFilterInput, workspace: Workspace, directory: Directory): ShapeFilter {
-  const { key, member, model, provider, app, status, surface } = input;
+  const { key, member, model, provider, app, status, surface, data_class: dataClass } = input;
   const known = directory.members(workspace.id).find(({ email }) => email === member);
   return {
     ...(key === undefined ? {} : { keyId: key }),
@@ -22,6 +22,7 @@ export function parseShapeFilter(input: LogFilterInput, workspace: Workspace, di
     ...(app === undefined ? {} : { app }),
     ...(status === undefined ? {} : parseStatus(status)),
     ...(surface === undefined ? {} : { surface }),
+    ...(dataClass === undefined ? {} : { dataClass }),
   };
 }
 

@@ -56,6 +56,36 @@ export const DATA_CLASS_ROUTES = [
     },
   }),
   managed({
+    id: "manageReportDataClasses",
+    method: "GET",
+    path: `${CLASSES}/report`,
+    allows: "admin",
+    tag: "Policy",
+    summary: "Report requests with data classes",
+    description: "Live requests of a period by class, with the level that served them and what was done to the data.",
+    query: classes.DataClassReportQuery,
+    answer: classes.DataClassReport,
+    example: {
+      answer: {
+        from: "2026-10-01T00:00:00.000Z",
+        to: "2026-11-01T00:00:00.000Z",
+        data: [
+          {
+            name: "personal",
+            requests: 1204,
+            served: [
+              { level: "L3", action: "none", requests: 1180 },
+              { level: "L1", action: "pseudonymised", requests: 24 },
+            ],
+            unserved: 0,
+            summary: "1,204 requests with personal data: 1,180 at L3, 24 pseudonymised at L1, 0 otherwise",
+          },
+        ],
+        next: null,
+      },
+    },
+  }),
+  managed({
     id: "manageShowCustomClass",
     method: "GET",
     path: ONE,

@@ -64,6 +64,7 @@ export const EVIDENCE_ROUTES = [
           },
         ],
         routers: [],
+        data_classes: [],
         evidence: [{ endpoint, recorded_levels: ["L3"], in_catalogue: false }],
         catalogue: { version: "3f1c9a", built_at: "2026-11-15T06:00:00.000Z" },
         capture_windows: [],

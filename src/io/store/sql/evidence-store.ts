@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { z } from "zod";
+import type { DataClassSum } from "../../../domain/record/data-class-usage.ts";
 import type { EvidenceStore, EvidenceSum } from "../../../domain/record/evidence.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
@@ -19,6 +20,17 @@ export function evidenceStore(db: Kysely<Database>): EvidenceStore {
         ...(await logSums(db, workspaceId, fromMs, wholeFromMs)),
         ...(await hourlySums(db, workspaceId, wholeFromMs, wholeToMs)),
         ...(await logSums(db, workspaceId, wholeToMs, toMs)),
+      ];
+    },
+
+    async dataClasses(workspaceId, fromMs, toMs) {
+      const wholeFromMs = Math.ceil(fromMs / HOUR_MS) * HOUR_MS;
+      const wholeToMs = Math.floor(toMs / HOUR_MS) * HOUR_MS;
+      if (wholeFromMs >= wholeToMs) return loggedClasses(db, workspaceId, fromMs, toMs);
+      return [
+        ...(await loggedClasses(db, workspaceId, fromMs, wholeFromMs)),
+        ...(await hourlyClasses(db, workspaceId, wholeFromMs, wholeToMs)),
+        ...(await loggedClasses(db, workspaceId, wholeToMs, toMs)),
       ];
     },
 
@@ -68,6 +80,67 @@ async function logSums(
     atMs = await firstRequestAtMs(db, workspaceId, untilMs);
   }
   return sums;
+}
+
+const CLASS_COLUMNS = ["data_classes", "data_action", "level", "model"] as const;
+
+/** Of less than an hour. */
+async function loggedClasses(
+  db: Kysely<Database>,
+  workspaceId: string,
+  fromMs: number,
+  toMs: number,
+): Promise<DataClassSum[]> {
+  if (fromMs >= toMs) return [];
+  const rows = await db
+    .selectFrom("request_records")
+    .innerJoin("request_shapes", (join) =>
+      join
+        .onRef("request_shapes.workspace_id", "=", "request_records.workspace_id")
+        .onRef("request_shapes.id", "=", "request_records.shape"),
+    )
+    .where("request_records.workspace_id", "=", workspaceId)
+    .where("created_at_ms", ">=", fromMs)
+    .where("created_at_ms", "<", toMs)
+    .where("data_classes", "!=", "")
+    .where("environment", "=", "live")
+    .groupBy(CLASS_COLUMNS)
+    .select(CLASS_COLUMNS)
+    .select(sql<number>`count(*)`.as("requests"))
+    .execute();
+  return rows.map(toClassSum);
+}
+
+async function hourlyClasses(
+  db: Kysely<Database>,
+  workspaceId: string,
+  fromMs: number,
+  toMs: number,
+): Promise<DataClassSum[]> {
+  const rows = await db
+    .selectFrom("requests_hourly")
+    .innerJoin("request_shapes", (join) =>
+      join
+        .onRef("request_shapes.workspace_id", "=", "requests_hourly.workspace_id")
+        .onRef("request_shapes.id", "=", "requests_hourly.shape"),
+    )
+    .where("requests_hourly.workspace_id", "=", workspaceId)
+    .where("hour_ms", ">=", fromMs)
+    .where("hour_ms", "<", toMs)
+    .where("data_classes", "!=", "")
+    .where("environment", "=", "live")
+    .groupBy(CLASS_COLUMNS)
+    .select(CLASS_COLUMNS)
+    .select(total<number>("requests").as("requests"))
+    .execute();
+  return rows.filter(({ requests }) => requests !== 0).map(toClassSum);
+}
+
+function toClassSum(
+  row: Pick<Database["request_shapes"], (typeof CLASS_COLUMNS)[number]> & { readonly requests: number },
+): DataClassSum {
+  const { data_classes: dataClasses, data_action: action, level, model, requests } = row;
+  return { dataClasses, action, level: level || null, isServed: model !== "", requests };
 }
 
 /** From the roll-ups. Hours with shapes from before the roll-ups distinguished enough are read from the records. */

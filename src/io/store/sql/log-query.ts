@@ -229,7 +229,7 @@ async function newestByShape(source: LogSource, span: QuerySpan, filter: ShapeFi
 
 /** A filter as a condition on shapes. */
 export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
-  const { keyId, memberId, model, provider, app, environment, status, statusClass, surface } = filter;
+  const { keyId, memberId, model, provider, app, environment, status, statusClass, surface, dataClass } = filter;
   const conditions = [sql<boolean>`request_shapes.workspace_id = ${workspaceId}`];
   if (keyId !== undefined) conditions.push(sql`request_shapes.key_id = ${keyId}`);
   if (memberId !== undefined) conditions.push(sql`request_shapes.member_id = ${memberId}`);
@@ -245,7 +245,13 @@ export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
       sql`request_shapes.status >= ${statusClass * 100} and request_shapes.status < ${statusClass * 100 + 100}`,
     );
   if (surface !== undefined) conditions.push(sql`request_shapes.surface = ${surface}`);
+  if (dataClass !== undefined) conditions.push(hasDataClass(dataClass));
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+/** Names of classes have no comma and none of the signs of `like`. */
+function hasDataClass(name: string) {
+  return sql<boolean>`(',' || request_shapes.data_classes || ',') like ${`%,${name},%`}`;
 }
 
 type PageRow = { readonly created_at_ms: number; readonly id: string };

@@ -132,6 +132,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   app: "request_shapes.app",
   environment: "request_shapes.environment",
   status: "request_shapes.status",
+  data_class: "request_shapes.data_classes",
 };
 
 /** PostgreSQL widens sums of bigint to numeric, so the type is explicit. */

@@ -189,6 +189,9 @@ export type Database = {
     error_code: string;
     /** `slug@version`; empty without a router of the workspace. */
     router: string;
+    /** Separated by commas. */
+    data_classes: string;
+    data_action: string;
   };
   /** A view: records with their queryable fields. */
   requests: {

@@ -42,6 +42,7 @@ import { evidenceShapes } from "./0044-evidence-shapes.ts";
 import { candidateColumns } from "./0045-candidate-columns.ts";
 import { auditedDays } from "./0046-audited-days.ts";
 import { customClasses } from "./0047-custom-classes.ts";
+import { dataClassShapes } from "./0048-data-class-shapes.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -99,4 +100,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 45, name: "candidate columns", statements: candidateColumns },
   { number: 46, name: "audited days", statements: auditedDays },
   { number: 47, name: "custom classes", statements: customClasses },
+  { number: 48, name: "data class shapes", statements: dataClassShapes },
 ];

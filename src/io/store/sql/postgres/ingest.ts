@@ -281,6 +281,8 @@ const SHAPE_COLUMNS: readonly BatchColumn<ShapeRow>[] = [
   ["endpoint", "text", (shape) => shape.endpoint],
   ["error_code", "text", (shape) => shape.errorCode],
   ["router", "text", (shape) => shape.router],
+  ["data_classes", "text", (shape) => shape.dataClasses],
+  ["data_action", "text", (shape) => shape.dataAction],
 ];
 const DAILY_KEYS: readonly BatchColumn<DailyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],

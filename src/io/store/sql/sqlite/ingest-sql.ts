@@ -23,7 +23,7 @@ const HOURLY_KEYS = ["workspace_id", "hour_ms", "shape"] as const;
 const SHAPE_COLUMNS = [
   ...(["workspace_id", "id", "key_id", "member_id", "environment", "app"] as const),
   ...(["model_requested", "model", "provider", "status", "surface", "level", "country"] as const),
-  ...(["endpoint", "error_code", "router"] as const),
+  ...(["endpoint", "error_code", "router", "data_classes", "data_action"] as const),
 ] as const;
 const IDEMPOTENCY_COLUMNS = [
   ...(["key_digest", "body_digest", "workspace_id", "request_id"] as const),

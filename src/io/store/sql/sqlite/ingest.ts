@@ -168,7 +168,18 @@ function prepareStatements(db: DatabaseSync) {
     shape(workspaceId: string, id: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
       const values = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
-      shape.run(workspaceId, id, ...values, parts.level, parts.country, parts.endpoint, parts.errorCode, parts.router);
+      shape.run(
+        workspaceId,
+        id,
+        ...values,
+        parts.level,
+        parts.country,
+        parts.endpoint,
+        parts.errorCode,
+        parts.router,
+        parts.dataClasses,
+        parts.dataAction,
+      );
     },
     newRequest(row: IngestRow): void {
       newRequests.add(...requestValues(row));

@@ -25,7 +25,7 @@ function takeBack(folder: string): void {
     alter table requests_daily drop column total_ms;
     alter table requests_daily drop column streamed;
     alter table requests_daily drop column first_byte_ms;
-    delete from schema_migrations where number in (6, 18, 20, 38, 44);
+    delete from schema_migrations where number in (6, 18, 20, 38, 44, 48);
   `);
   db.close();
 }
