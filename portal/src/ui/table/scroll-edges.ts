@@ -13,7 +13,7 @@ export function useScrollEdges(frame: RefObject<HTMLElement | null>): void {
     const scroller = element?.querySelector<HTMLElement>("[data-scroller]");
     if (element === null || scroller === null || scroller === undefined) return;
     const update = () => markEdges(element, scroller);
-    update();
+    // Runs after the layout of the next frame, before it is painted: reading sizes here would force another layout.
     const observer = new ResizeObserver(update);
     observer.observe(scroller);
     for (const table of scroller.children) observer.observe(table);
@@ -51,7 +51,9 @@ function markEdges(frame: HTMLElement, scroller: HTMLElement): void {
     "--cover-start": cutStart === undefined ? SHADE_PX : cutStart.right - from,
     "--cover-end": cutEnd === undefined ? SHADE_PX : to - cutEnd.left,
   };
-  for (const [name, px] of Object.entries(sizes)) frame.style.setProperty(name, `${px}px`);
+  // Every cell inherits them: setting one recalculates the styles of the whole table.
+  for (const [name, px] of Object.entries(sizes))
+    if (frame.style.getPropertyValue(name) !== `${px}px`) frame.style.setProperty(name, `${px}px`);
   for (const [name, cut] of Object.entries({ "data-cut-start": cutStart, "data-cut-end": cutEnd }))
     frame.toggleAttribute(name, cut !== undefined);
 }

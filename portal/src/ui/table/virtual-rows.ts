@@ -24,8 +24,10 @@ export function useVirtualRows(count: number, body: RefObject<HTMLElement | null
   const [top, setTop] = useState<number | null>(null);
   useLayoutEffect(() => {
     const element = body.current;
+    // Measuring forces a layout, and a new position renders every row again: only virtual rows need it.
+    if (element === null || count < VIRTUAL_MIN) return;
     // A dialog has its scroll container and short tables.
-    if (element === null || element.closest("dialog, [role=dialog]") !== null) return;
+    if (element.closest("dialog, [role=dialog]") !== null) return;
     const next = Math.round(element.getBoundingClientRect().top + window.scrollY);
     if (top === null || Math.abs(next - top) > 1) setTop(next);
   });
