@@ -162,7 +162,8 @@ function KeyStep({ client, createdKey, onCreated }: KeyStepProps) {
           Create key for {client.title}
         </Button>
         <span className="text-soft">
-          or use one of <Link to={at("keys")}>your keys</Link> in place of {PLACEHOLDER}.
+          or replace <code className="font-mono">{PLACEHOLDER}</code> with one of <Link to={at("keys")}>your keys</Link>
+          .
         </span>
       </div>
       <ErrorNote error={create.error} />

@@ -3,13 +3,19 @@ import { Icon } from "../../ui/icon.tsx";
 import { Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { useWorkspace } from "../../url-state.ts";
+import type { Client } from "./client-kind.ts";
 import { CLIENTS, KINDS } from "./clients.ts";
+
+const titlesOf = (base: Client["base"]) =>
+  CLIENTS.filter((client) => client.base === base)
+    .map(({ title }) => title)
+    .join(", ");
 
 export function Screen() {
   const { at } = useWorkspace();
   const addresses = [
     { description: "Most clients", text: `${location.origin}/v1` },
-    { description: "Claude Code, Anthropic SDK", text: location.origin },
+    { description: titlesOf("without /v1"), text: location.origin },
   ];
   return (
     <>

@@ -21,7 +21,10 @@ export const SDKS: readonly Client[] = [
         file: "hello.ts",
         code: `import OpenAI from "openai";
 
-const client = new OpenAI({ baseURL: "${target.origin}/v1", apiKey: process.env.GATEWAY_KEY });
+const client = new OpenAI({
+  baseURL: "${target.origin}/v1",
+  apiKey: process.env.GATEWAY_KEY,
+});
 
 const answer = await client.chat.completions.create({
   model: "${target.model}",
@@ -57,7 +60,10 @@ console.log(answer.choices[0]?.message.content);`,
 
 from openai import OpenAI
 
-client = OpenAI(base_url="${target.origin}/v1", api_key=os.environ["GATEWAY_KEY"])
+client = OpenAI(
+    base_url="${target.origin}/v1",
+    api_key=os.environ["GATEWAY_KEY"],
+)
 
 answer = client.chat.completions.create(
     model="${target.model}",
@@ -83,7 +89,11 @@ print(answer.choices[0].message.content)`,
         file: "hello.ts",
         code: `import Anthropic from "@anthropic-ai/sdk";
 
-const client = new Anthropic({ baseURL: "${target.origin}", authToken: process.env.GATEWAY_KEY, apiKey: null });
+const client = new Anthropic({
+  baseURL: "${target.origin}",
+  authToken: process.env.GATEWAY_KEY,
+  apiKey: null,
+});
 
 const answer = await client.messages.create({
   model: "${target.model}",
@@ -99,7 +109,10 @@ console.log(answer.content);`,
 
 from anthropic import Anthropic
 
-client = Anthropic(base_url="${target.origin}", api_key=os.environ["GATEWAY_KEY"])
+client = Anthropic(
+    base_url="${target.origin}",
+    api_key=os.environ["GATEWAY_KEY"],
+)
 
 answer = client.messages.create(
     model="${target.model}",
@@ -130,9 +143,15 @@ print(answer.content)`,
         file: "hello.ts",
         code: `import { GoogleGenAI } from "@google/genai";
 
-const client = new GoogleGenAI({ apiKey: process.env.GATEWAY_KEY, httpOptions: { baseUrl: "${target.origin}" } });
+const client = new GoogleGenAI({
+  apiKey: process.env.GATEWAY_KEY,
+  httpOptions: { baseUrl: "${target.origin}" },
+});
 
-const answer = await client.models.generateContent({ model: "${target.model}", contents: "Say hello" });
+const answer = await client.models.generateContent({
+  model: "${target.model}",
+  contents: "Say hello",
+});
 console.log(answer.text);`,
       },
       {
@@ -142,9 +161,15 @@ console.log(answer.text);`,
 
 from google import genai
 
-client = genai.Client(api_key=os.environ["GATEWAY_KEY"], http_options={"base_url": "${target.origin}"})
+client = genai.Client(
+    api_key=os.environ["GATEWAY_KEY"],
+    http_options={"base_url": "${target.origin}"},
+)
 
-answer = client.models.generate_content(model="${target.model}", contents="Say hello")
+answer = client.models.generate_content(
+    model="${target.model}",
+    contents="Say hello",
+)
 print(answer.text)`,
       },
     ],
@@ -218,7 +243,11 @@ console.log((await chat.invoke("Say hello")).content);`,
 
 from langchain_openai import ChatOpenAI
 
-chat = ChatOpenAI(model="${target.model}", api_key=os.environ["GATEWAY_KEY"], base_url="${target.origin}/v1")
+chat = ChatOpenAI(
+    model="${target.model}",
+    api_key=os.environ["GATEWAY_KEY"],
+    base_url="${target.origin}/v1",
+)
 print(chat.invoke("Say hello").content)`,
       },
     ],
