@@ -14,7 +14,7 @@ import { connectedTo, MODEL } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
-import { screenPaths } from "./support/visit-screens.ts";
+import { ScreenVisitor, screenPaths } from "./support/visit-screens.ts";
 
 /** A script for one field; its name is shown as text wherever the field is. */
 const script = (field: string) =>
@@ -28,7 +28,7 @@ const SHOWN = [
   ...["app", "asked-model", "served-text", "prompt", "node-model", "node-text"],
 ] as const;
 
-const PAGES = 3;
+const PAGES = 2;
 
 /** What a screen made of planted values: nothing ran, and no element or link came of them. */
 const TRACES = `({
@@ -37,8 +37,6 @@ const TRACES = `({
     .map((one) => one.outerHTML.slice(0, 200)),
   text: document.body.innerText + [...document.querySelectorAll("input, textarea")].map((one) => one.value).join(" "),
 })`;
-
-const READY = `document.querySelector("h1") !== null && document.querySelector(':not(button)[aria-busy="true"]') === null`;
 
 describe.skipIf(!hasChromium)("scripts that tenants, providers and nodes store", () => {
   let portal: Portal;
@@ -125,11 +123,10 @@ describe.skipIf(!hasChromium)("scripts that tenants, providers and nodes store",
       if (ran !== null || elements.length > 0) harm.push({ path, ran, elements });
     };
     const visit = async (page: Page) => {
+      const { visitor } = await ScreenVisitor.create(page, portal.origin);
+      await visitor.visit(portal.at().slice(portal.origin.length));
       for (let path = paths.shift(); path !== undefined; path = paths.shift()) {
-        await page.goto(`${portal.origin}${path}`);
-        await expect.poll(() => page.evaluate(READY), { timeout: 15_000 }).toBe(true);
-        // Screens that poll are never idle for long.
-        await page.waitForLoadState("networkidle", { timeout: 2_000 }).catch(() => undefined);
+        await visitor.navigate(path);
         const content = page.getByRole("button", { name: "Show content" });
         if (requests.includes(path) && (await content.count()) > 0) {
           await content.click();

@@ -18,8 +18,21 @@ const FOCUS_GUARD = "[data-base-ui-focus-guard]";
 const MENU = '[role="menu"]';
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** Rules whose result depends on the width alone, where the same elements are shown. */
+/** Rules whose result depends on the width also where the same elements are shown. */
 const WIDTH_RULES = ["target-size", "scrollable-region-focusable"];
+
+/** Whether the page has shown the same elements before, in the same classes and states. */
+const IS_KNOWN = `(() => {
+  const shown = [...document.body.querySelectorAll("*")].map((element) => {
+    const states = element.getAttributeNames().filter((name) => /^(?:aria-|class|role|hidden|disabled)/.test(name));
+    const isShown = element.checkVisibility({ visibilityProperty: true });
+    return [element.localName, isShown, ...states.map((name) => name + element.getAttribute(name))].join(" ");
+  }).join("\\n");
+  window.shownElements ??= new Set();
+  const isKnown = window.shownElements.has(shown);
+  window.shownElements.add(shown);
+  return isKnown;
+})()`;
 
 const repeated = new RepeatedParts();
 
@@ -31,12 +44,27 @@ async function axeOn(page: Page): Promise<AxeBuilder> {
     .setLegacyMode();
 }
 
-/** What axe finds on the page as it is, except colours, whose check takes most of the time. */
-export async function layoutViolations(page: Page, which: "all rules" | "width rules"): Promise<string[]> {
-  const axe = await axeOn(page);
-  const rules = which === "all rules" ? axe.withTags(RULES).disableRules("color-contrast") : axe.withRules(WIDTH_RULES);
-  const { violations } = await repeated.without(page, which, () => rules.analyze());
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
+/**
+ * What axe finds on a page at some widths, except colours, whose check takes most of the time; and what is wider than the
+ * window. Where a width shows the same elements as an earlier one, only the rules that depend on the width run again.
+ */
+export async function layoutViolations(page: Page, widths: readonly number[]): Promise<string[]> {
+  const height = page.viewportSize()?.height ?? 0;
+  const found: string[] = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height });
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    const which = (await page.evaluate(IS_KNOWN)) === true ? "width rules" : "all rules";
+    const axe = await axeOn(page);
+    const rules =
+      which === "all rules" ? axe.withTags(RULES).disableRules("color-contrast") : axe.withRules(WIDTH_RULES);
+    const { violations } = await repeated.without(page, which, () => rules.analyze());
+    for (const { id, nodes } of violations)
+      found.push(...nodes.map(({ target }) => `at ${width} px: ${id}: ${target}`));
+    const excess = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+    if (excess > 0) found.push(`at ${width} px: ${excess} px too wide`);
+  }
+  return found;
 }
 
 /** Nothing that axe can find; in the dark theme only colours can differ. The page stays in the light one. */
