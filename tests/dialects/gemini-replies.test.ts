@@ -397,6 +397,22 @@ describe("sources", () => {
     expect(events).toContainEqual({ is: "omitted", path: "candidates[].groundingMetadata.groundingChunks[]" });
   });
 
+  test("SAFE-01 where each part of a cited text begins is counted in one pass over the parts", () => {
+    const parts = Array.from({ length: 3000 }, () => ({ text: "漢字 " }));
+    const groundingMetadata = {
+      groundingChunks: grounding.groundingChunks,
+      groundingSupports: [{ segment: { partIndex: 2999, startIndex: 0, endIndex: 7 }, groundingChunkIndices: [0] }],
+    };
+    const body = whole(parts, { candidate: { groundingMetadata } });
+    const count = vi.spyOn(Buffer, "byteLength");
+    const [citation] = cited(new GeminiReader().readValue(body) ?? []);
+    const counted = count.mock.calls.reduce((sum, [text]) => sum + String(text).length, 0);
+    count.mockRestore();
+    expect(citation).toMatchObject({ start: 3 * 2999, end: 3 * 3000 });
+    // Once for the parts, once for the pieces of the whole text.
+    expect(counted).toBeLessThanOrEqual(2 * 3 * parts.length);
+  });
+
   test("recited passages are reported too", () => {
     const sources = [{ startIndex: 1, endIndex: 5, uri: "https://c.example" }, { title: "D" }];
     for (const citationMetadata of [{ citationSources: sources }, { citations: sources }])

@@ -6,14 +6,27 @@ import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { HOSTILE_KINDS, hostileReply, type ReplyDialect } from "../support/hostile-replies.ts";
+import {
+  EMBEDDINGS_KINDS,
+  HOSTILE_INPUTS,
+  HOSTILE_KINDS,
+  hostileEmbeddings,
+  hostileReply,
+  hostileTranscript,
+  type ReplyDialect,
+  TRANSCRIPT_KINDS,
+} from "../support/hostile-replies.ts";
 import { connectedTo, QUIET } from "../support/scene.ts";
+import { sound } from "../support/transcriptions.ts";
 import { chatJson } from "../support/upstream.ts";
 
 /** One gateway with a heap of 512 MB; its providers send hostile replies of every kind through every pair of dialects. */
 const HEAP_MB = 512;
 const BYTES = 2.25 * 1024 * 1024;
 const AT_ONCE = 6;
+/** The defaults of the settings. */
+const TURN_BYTES_MAX = 1024 * 1024;
+const TURN_MEMBERS_MAX = 8_000;
 
 const MODELS: Readonly<Record<ReplyDialect, string>> = {
   chat: "mistral/mistral-small-2603",
@@ -55,6 +68,11 @@ const upstream = createServer(async (request, response) => {
   const url = request.url ?? "";
   if (kind === undefined) {
     response.setHeader("content-type", "application/json").end(JSON.stringify(chatJson()));
+    return;
+  }
+  if (url.includes("/embeddings") || url.includes("/audio/")) {
+    const bytes = url.includes("/audio/") ? hostileTranscript(kind, BYTES) : hostileEmbeddings(kind, BYTES);
+    response.setHeader("content-type", "application/json").end(bytes);
     return;
   }
   const dialect = dialectOf(url);
@@ -220,8 +238,93 @@ test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 
   const unexpected = Object.entries(ends).filter(([, { end, expected }]) => !isExpected(end, expected));
   expect(Object.fromEntries(unexpected)).toEqual({});
   expect([...new Set(others)]).toEqual([200]);
-  child.send("report");
-  const [{ chars, values, turns, rssMb }] = await once(child, "message");
-  expect([child.exitCode, chars <= 1024 * 1024, values <= 32_000, turns > 100]).toEqual([null, true, true, true]);
+  const { chars, values, turns, rssMb } = await reportedTurns();
+  expect([child.exitCode, turns > 100]).toEqual([null, true]);
+  expect([chars <= TURN_BYTES_MAX, values <= TURN_MEMBERS_MAX]).toEqual([true, true]);
   expect(rssMb).toBeLessThan(900);
 }, 120_000);
+
+/** What the gateway did since the last report. */
+async function reportedTurns(): Promise<TurnReport> {
+  child.send("report");
+  const [report] = (await once(child, "message")) as [TurnReport];
+  return report;
+}
+
+type TurnReport = {
+  readonly chars: number;
+  readonly values: number;
+  readonly turns: number;
+  readonly rssMb: number;
+};
+
+const embed = (key: string, kind: string, encoding: string) =>
+  post("/v1/embeddings", key, {
+    model: "openai/text-embedding-3-small",
+    input: Array.from({ length: HOSTILE_INPUTS }, (_, at) => `${at} KIND=${kind}=`),
+    encoding_format: encoding,
+  });
+
+function transcribe(key: string, kind: string, format: string): Promise<Response> {
+  const form = new FormData();
+  const fields = { model: "openai/whisper-1", prompt: `KIND=${kind}=`, response_format: format };
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  if (format === "verbose_json") form.append("timestamp_granularities[]", "word");
+  form.append("file", new Blob([new Uint8Array(sound(2))], { type: "audio/wav" }), "a.wav");
+  return fetch(`${gateway.origin}/v1/audio/transcriptions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: form,
+  });
+}
+
+test("SAFE-01 no turn exceeds its limit for embeddings, transcripts, stored and translated responses", async () => {
+  const key = await openWorkspace("surfaces");
+  const respond = (dialect: ReplyDialect, kind: string, store: boolean) => {
+    const [where, body] = requestOf("responses", dialect, kind, false);
+    return post(where, key, { ...body, store });
+  };
+  const storeAndRead = async (kind: string) => {
+    const { id } = (await (await respond("responses", kind, true)).json()) as { id: string };
+    return fetch(`${gateway.origin}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } });
+  };
+  const cases: Readonly<Record<string, () => Promise<Response>>> = Object.fromEntries([
+    ...EMBEDDINGS_KINDS.map((kind) => [`embeddings ${kind}`, () => embed(key, kind, "float")]),
+    ["embeddings vectors as base64", () => embed(key, "vectors", "base64")],
+    ...TRANSCRIPT_KINDS.flatMap((kind) =>
+      ["json", "verbose_json", "srt"].map((format) => [
+        `transcript ${kind} as ${format}`,
+        () => transcribe(key, kind, format),
+      ]),
+    ),
+    ...(["gemini", "converse"] as const).flatMap((dialect) =>
+      ["members", "text", "parts"].map((kind) => [`responses>${dialect} ${kind}`, () => respond(dialect, kind, false)]),
+    ),
+    ...["text", "escapes", "parts"].map((kind) => [`stored ${kind}`, () => storeAndRead(kind)]),
+  ]);
+  await reportedTurns();
+  const unexpected: Record<string, string> = {};
+  for (const [name, call] of Object.entries(cases)) {
+    const end = await endOf(await call());
+    if (!end.startsWith(expectedOfSurface(name))) unexpected[name] = end;
+    const { chars, values, turns } = await reportedTurns();
+    // Deep nesting is rejected at its start.
+    const turnsMin = name.includes("nesting") ? 1 : 2;
+    expect([name, chars <= TURN_BYTES_MAX, values <= TURN_MEMBERS_MAX, turns >= turnsMin]).toEqual([
+      name,
+      true,
+      true,
+      true,
+    ]);
+  }
+  expect(unexpected).toEqual({});
+}, 120_000);
+
+function expectedOfSurface(name: string): string {
+  if (name.includes("members")) return MEMBERS;
+  if (name.includes("nesting")) return NESTING;
+  if (name === "transcript dashes as srt")
+    return "502 the text of the subtitles has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+  if (!name.startsWith("responses>")) return "200";
+  return name.endsWith("parts") ? WHOLE_TEXT : ONE_TEXT;
+}

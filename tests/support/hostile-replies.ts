@@ -39,6 +39,35 @@ function contentOf(kind: string, bytes: number): Content {
 
 const each = ({ parts }: Content, one: string) => Array.from({ length: parts }, () => one).join(",");
 
+/** Vectors for this many inputs, and transcripts, that are expensive to read. */
+export const HOSTILE_INPUTS = 8;
+export const EMBEDDINGS_KINDS = ["members", "nesting", "vectors", "base64"];
+export const TRANSCRIPT_KINDS = ["members", "nesting", "words", "text", "dashes", "log-probs"];
+
+export function hostileEmbeddings(kind: string, bytes: number): Buffer {
+  const { extra = "" } = contentOf(kind, bytes);
+  const numbers = Math.floor(bytes / HOSTILE_INPUTS / 5);
+  const vector = kind === "vectors" ? `[${repeated("0.25,", numbers * 5)}1]` : "[1,2]";
+  const encoded = `"${Buffer.alloc(numbers * 4).toString("base64")}"`;
+  const rows = Array.from(
+    { length: HOSTILE_INPUTS },
+    (_, index) => `{"index":${index},"embedding":${kind === "base64" ? encoded : vector}}`,
+  );
+  return Buffer.from(`{"data":[${rows.join(",")}]${extra},"usage":{"prompt_tokens":3,"total_tokens":3}}`);
+}
+
+export function hostileTranscript(kind: string, bytes: number): Buffer {
+  const { text, extra = "", logprobs } = contentOf(kind, bytes);
+  const word = '{"word":"w","start":1,"end":2},';
+  const words = repeated(word, kind === "words" ? bytes : word.length).slice(0, -1);
+  const dashes = kind === "dashes" ? repeated("-", bytes) : "Hi";
+  const more = logprobs === undefined ? "" : `,"logprobs":${logprobs}`;
+  const segment = `{"id":0,"start":0,"end":1,"text":"a ${dashes} b"}`;
+  return Buffer.from(
+    `{"text":${kind === "text" ? text : '"Hi"'},"duration":2,"segments":[${segment}],"words":[${words}]${more}${extra}}`,
+  );
+}
+
 export function hostileReply(dialect: ReplyDialect, kind: string, bytes: number, isStream: boolean): Buffer {
   const content = contentOf(kind, bytes);
   if (dialect === "converse" && isStream) return converseStream(content);

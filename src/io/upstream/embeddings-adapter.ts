@@ -147,8 +147,9 @@ function batchAdapter(
       const vectors: (RenderedVector | undefined)[] = [];
       for (const vector of answer.vectors) {
         const numbers = numbersIn(vector);
-        if (!work.fits(numbers, numbers)) await work.next();
-        work.add(numbers, numbers);
+        const values = Math.ceil(numbers / NUMBERS_PER_VALUE);
+        if (!work.fits(numbers, values)) await work.next();
+        work.add(numbers, values);
         vectors.push(renderVector(vector, vectorFormatFor(target)));
       }
       work.end();
@@ -161,6 +162,9 @@ function batchAdapter(
     decodeProblem: wire.decodeProblem,
   };
 }
+
+/** To convert so many numbers of a vector costs no more than to read one member. */
+const NUMBERS_PER_VALUE = 16;
 
 /** Base64 has 16 characters for three numbers. */
 function numbersIn(vector: unknown): number {

@@ -12,6 +12,7 @@ const MESSAGE_BYTES_MAX = 2 * 1024 * 1024;
 /** Converts messages of the binary event stream to frames; an exception or a damaged message is the last frame. Throws above its limit. */
 export class ConverseFrames {
   readonly #reader: EventStreamReader;
+  #oversized: OversizedEventError | undefined;
 
   constructor(frameMaxBytes: number) {
     this.#reader = new EventStreamReader(Math.min(frameMaxBytes, MESSAGE_BYTES_MAX));
@@ -27,16 +28,26 @@ export class ConverseFrames {
   }
 
   push(chunk: Buffer): StreamFrame[] {
-    return this.#reader.push(chunk).map(frameOf);
+    return this.#framesOf(this.#reader.push(chunk));
   }
 
   end(): StreamFrame[] {
-    return this.#reader.end().map(frameOf);
+    return this.#framesOf(this.#reader.end());
+  }
+
+  /** The messages before one that is too long are read first. */
+  #framesOf(items: readonly EventStreamItem[]): StreamFrame[] {
+    if (this.#oversized !== undefined) throw this.#oversized;
+    const frames: StreamFrame[] = [];
+    for (const item of items)
+      if (item.is === "oversized") this.#oversized = new OversizedEventError(item.maxBytes, "bytes");
+      else frames.push(frameOf(item));
+    if (this.#oversized !== undefined && frames.length === 0) throw this.#oversized;
+    return frames;
   }
 }
 
-function frameOf(piece: EventStreamItem): StreamFrame {
-  if (piece.is === "oversized") throw new OversizedEventError(piece.maxBytes, "bytes");
+function frameOf(piece: Exclude<EventStreamItem, { is: "oversized" }>): StreamFrame {
   if (piece.is === "corrupt") return { event: DAMAGED_FRAME, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {

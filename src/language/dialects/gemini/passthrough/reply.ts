@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type ParsedBody, patchMembers } from "../../../../kit/json.ts";
 import { JsonDocument, type JsonSource } from "../../../../kit/json-document.ts";
+import { measureJson } from "../../../../kit/json-size.ts";
 import type { UnusableReply, WholeReply } from "../../../canon/reply.ts";
 import { weightOf } from "../../../canon/tokens.ts";
 import { NO_TOKENS } from "../../../canon/usage.ts";
@@ -64,7 +65,7 @@ export function outlineOf({ candidates, promptFeedback }: JsonObject): AnswerOut
       const { text, thought: _, thoughtSignature: __, ...others } = part;
       if (typeof text === "string") weight += weightOf(text);
       const own = Object.keys(others).length > 0;
-      if (own) weight += weightOf(JSON.stringify(others));
+      if (own) weight += measureJson(others, weightOf);
       hasContent ||= own || (typeof text === "string" && text !== "");
     }
   }
