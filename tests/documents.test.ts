@@ -215,6 +215,8 @@ describe("response headers in the OpenAPI document", () => {
       "/responses",
       ...gemini.map((operation) => `/v1beta/models/{model}:${operation}`),
       "/embeddings",
+      "/rerank",
+      "/v2/rerank",
     ]);
   });
 
@@ -249,7 +251,7 @@ describe("responses in the OpenAPI document", () => {
     const replayed = Object.entries(api.paths).filter(([, { post }]) =>
       JSON.stringify(post?.responses["200"]?.content ?? {}).includes("#/components/schemas/IdempotentReplay"),
     );
-    const charged = ["/chat/completions", "/messages", "/responses", "/embeddings"];
+    const charged = ["/chat/completions", "/messages", "/responses", "/embeddings", "/rerank", "/v2/rerank"];
     expect(replayed.map(([at]) => at)).toEqual([...charged, "/audio/transcriptions"]);
   });
 

@@ -13,6 +13,8 @@ const models = new Map(creator.families.flatMap((family) => family.models.map((m
 function shown(price: PriceEntry): string {
   if (price.per_minute_audio !== undefined) return `${price.per_minute_audio} ${price.currency} a minute`;
   if (price.per_1m_characters !== undefined) return `${price.per_1m_characters} ${price.currency} a million characters`;
+  if (price.per_1k_search_units !== undefined)
+    return `${price.per_1k_search_units} ${price.currency} a thousand search units`;
   const output = price.output_per_1m_tokens ?? price.audio_output_per_1m_tokens;
   const input = price.input_per_1m_tokens;
   return `${output === undefined ? input : `${input} / ${output}`} ${price.currency}`;

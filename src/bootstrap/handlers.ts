@@ -23,6 +23,7 @@ import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
 import { type ModelDeps, modelHandlers } from "../app/surfaces/models.ts";
 import { nodeAgentHandlers } from "../app/surfaces/node-agent-file.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
+import { rerankHandlers } from "../app/surfaces/rerank.ts";
 import { responsesHandlers } from "../app/surfaces/responses.ts";
 import { speechHandlers } from "../app/surfaces/speech.ts";
 import { storedResponseHandlers } from "../app/surfaces/stored-responses.ts";
@@ -127,6 +128,7 @@ export function surfaceHandlers(
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
     ...embeddingsHandlers(gateway),
+    ...rerankHandlers(gateway),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
     ...catalogueHandlers({

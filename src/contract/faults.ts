@@ -256,6 +256,12 @@ export const FAULTS = {
     says: "The Gemini API is disabled on this deployment.",
     next: "Use another API of the gateway, or ask the operator to enable it.",
   },
+  rerank_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "Reranking is disabled on this deployment.",
+    next: "Ask the operator to enable reranking.",
+  },
   method_not_allowed: {
     status: 405,
     type: "invalid_request_error",

@@ -5,6 +5,7 @@ import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
 import { GEMINI_ROUTES } from "./routes/inference/gemini.ts";
 import { MESSAGES_ROUTES } from "./routes/inference/messages.ts";
+import { RERANK_ROUTES } from "./routes/inference/rerank.ts";
 import { RESPONSES_ROUTES } from "./routes/inference/responses.ts";
 import { SPEECH_ROUTES } from "./routes/inference/speech.ts";
 import { STORED_RESPONSE_ROUTES } from "./routes/inference/stored-responses.ts";
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...STORED_RESPONSE_ROUTES,
   ...GEMINI_ROUTES,
   ...EMBEDDINGS_ROUTES,
+  ...RERANK_ROUTES,
   ...DECISIONS_ROUTES,
   ...TRANSCRIPTIONS_ROUTES,
   ...SPEECH_ROUTES,

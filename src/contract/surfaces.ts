@@ -5,6 +5,7 @@ export const SURFACES = [
   "responses",
   "gemini",
   "embeddings",
+  "rerank",
   "transcriptions",
   "speech",
   "decisions",

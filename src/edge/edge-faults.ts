@@ -131,6 +131,9 @@ export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   gemini: fault("gemini_not_enabled", {
     message: `The Gemini API is not enabled on this deployment. ${enableHint("GATEWAY_GEMINI")}`,
   }),
+  rerank: fault("rerank_not_enabled", {
+    message: `Reranking is not enabled on this deployment. ${enableHint("GATEWAY_RERANK")}`,
+  }),
   speech: fault("audio_not_enabled", {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,
   }),

@@ -22,6 +22,7 @@ export const PROVIDER_PROFILES: Readonly<Record<SandboxSlug, ProviderProfile>> =
     models: [
       "sandbox/chat",
       "sandbox/embed",
+      "sandbox/rerank",
       "sandbox/chat-mini",
       "sandbox/claude",
       "sandbox/gemini",
@@ -35,6 +36,7 @@ export const PROVIDER_PROFILES: Readonly<Record<SandboxSlug, ProviderProfile>> =
     models: [
       "sandbox/chat",
       "sandbox/embed",
+      "sandbox/rerank",
       "sandbox/chat-mini",
       "sandbox/claude",
       "sandbox/nova",
@@ -45,7 +47,15 @@ export const PROVIDER_PROFILES: Readonly<Record<SandboxSlug, ProviderProfile>> =
   },
   "sandbox-fr": {
     pace: { firstTokenMs: 60, betweenTokensMs: 8, bodyMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/embed", "sandbox/chat-fr", "sandbox/listen", "sandbox/speak", "sandbox/decide"],
+    models: [
+      "sandbox/chat",
+      "sandbox/embed",
+      "sandbox/rerank",
+      "sandbox/chat-fr",
+      "sandbox/listen",
+      "sandbox/speak",
+      "sandbox/decide",
+    ],
   },
 };
 

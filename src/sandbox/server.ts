@@ -10,6 +10,7 @@ import { FAULT_MODELS, injectedFaultFor, SPEECH_FAULT_MODELS } from "./fault-inj
 import { geminiFormat } from "./gemini.ts";
 import { countTokensFormat, messagesFormat } from "./messages.ts";
 import { PROVIDER_PROFILES, type SandboxSlug } from "./provider-profiles.ts";
+import { rerankFormat } from "./rerank.ts";
 import { responsesFormat } from "./responses.ts";
 import { sendResponse } from "./send-response.ts";
 import { geminiSpeechFormat, speechFormat } from "./speech.ts";
@@ -32,6 +33,7 @@ const WIRE_FORMATS: readonly WireFormat[] = [
   countTokensFormat,
   embeddingsFormat,
   geminiEmbeddingsFormat,
+  rerankFormat,
   modelsFormat,
   responsesFormat,
   systemOneFormat,

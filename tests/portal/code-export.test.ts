@@ -99,6 +99,11 @@ const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
     /Hello/,
   ],
   ["embeddings", { surface: "embeddings", model: "sandbox/embed", prompt: `one\n${AWKWARD}` }, /\d/],
+  [
+    "rerank",
+    { surface: "rerank", model: "sandbox/rerank", instructions: AWKWARD, prompt: `one\n${AWKWARD}` },
+    /relevance_score/,
+  ],
   ["decisions", { surface: "decisions", model: "sandbox/decide" }, /billing|support/],
   ["transcription", { surface: "transcriptions", model: "sandbox/listen", language: "en", temperature: "0" }, /text/],
 ];
@@ -152,7 +157,7 @@ function bodyOf(over: Partial<Draft>): unknown {
 async function runPython(text: string, over: Partial<Draft>): Promise<void> {
   writeFileSync(path.join(folder, "run.py"), text);
   const { surface = "chat" } = over;
-  const at = { messages: "", decisions: "/v1/decisions" }[String(surface)] ?? "/v1";
+  const at = { messages: "", decisions: "/v1/decisions", rerank: "/v1/rerank" }[String(surface)] ?? "/v1";
   expect(JSON.parse(await run("python3", ["run.py"]))).toEqual({
     ...{ base_url: `${gateway.url}${at}`, api_key: tenant.key, body: bodyOf(over) },
   });

@@ -112,6 +112,7 @@ export function endpointOf(draft: EndpointDraft): Endpoint {
     decisionsInterface: null,
     decisions: null,
     embeddings: null,
+    rerank: null,
     speech: null,
     transcriptions: null,
     sandbox: false,

@@ -15,6 +15,7 @@ const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   responses: "lower max_output_tokens",
   gemini: "lower generationConfig.maxOutputTokens",
   embeddings: "send fewer or shorter inputs",
+  rerank: "send fewer or shorter documents",
   transcriptions: "send a shorter recording",
   speech: "send a shorter text",
   decisions: "send fewer questions or a shorter state",

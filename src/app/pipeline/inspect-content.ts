@@ -232,6 +232,7 @@ export function replyTo(
   const isUnrestorable =
     surface === "speech" ||
     surface === "embeddings" ||
+    surface === "rerank" ||
     LOGPROB_PARAMETERS.some((name) => parameters.includes(name)) ||
     nativeFields?.some((path) => LOGPROB_FIELDS.has(path)) === true ||
     // The only value of a transcription's `include` is `logprobs`.

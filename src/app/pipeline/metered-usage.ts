@@ -4,7 +4,7 @@ import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
-import { tokensOfWeight } from "../../language/canon/tokens.ts";
+import { tokensOfWeight, unitCounts } from "../../language/canon/tokens.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import type { UsageCeiling } from "../../language/canon/usage-ceiling.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -70,7 +70,7 @@ export function withoutReportedUsage({
 
 /** The gateway's estimate where the provider reported no usage, or not all of it. */
 export function estimatedUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
-  const { characters = null, seconds = null } = metered.units ?? {};
+  const units = unitCounts(metered.units);
   const outputTokens = tokensOfWeight(metered.outputWeight);
   if (metered.usage !== undefined) {
     const { promptCount = 1 } = metered;
@@ -80,12 +80,12 @@ export function estimatedUsage(metered: MeteredUsage, inputTokensEstimate: numbe
     const partial = isStale ? { ...usage, outputTokens } : usage;
     // With compaction the provider reports the input only at the end. Audio is billed by its units instead.
     if (partial.inputTokens === 0 && metered.units === undefined)
-      return { ...partial, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
-    return { ...partial, characters, seconds, estimated: isStale };
+      return { ...partial, inputTokens: inputTokensEstimate, ...units, estimated: true };
+    return { ...partial, ...units, estimated: isStale };
   }
-  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
+  if (metered.estimate !== undefined) return { ...metered.estimate, ...units, estimated: true };
   const counts = { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, isReasoningUncounted: true } as const;
-  return { ...counts, characters, seconds, estimated: true };
+  return { ...counts, ...units, estimated: true };
 }
 
 export function capCharge(charge: Charge, maxNanos: bigint): Charge {

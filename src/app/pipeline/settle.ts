@@ -8,7 +8,7 @@ import { isOwnResource } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { StreamedReply } from "../../language/canon/reply.ts";
-import { isImplausibleUsage } from "../../language/canon/tokens.ts";
+import { isImplausibleUsage, unitCounts } from "../../language/canon/tokens.ts";
 import { NO_CEILING } from "../../language/canon/usage-ceiling.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
@@ -177,6 +177,6 @@ function isUsageMissing({ usage, units, isUsagePartial }: MeteredUsage): boolean
 function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
   const { usage, promptCount = 1, units } = metered;
   if (usage === undefined || metered.isUsagePartial === true) return estimatedUsage(metered, inputTokensEstimate);
-  const { characters = null, seconds = null } = units ?? {};
-  return { ...usage, ...(promptCount > 1 ? { inputs: promptCount } : {}), characters, seconds, estimated: false };
+  const counts = unitCounts(units);
+  return { ...usage, ...(promptCount > 1 ? { inputs: promptCount } : {}), ...counts, estimated: false };
 }

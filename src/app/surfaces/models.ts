@@ -276,7 +276,7 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
   const surfaces = SURFACES.filter((surface) => endpoints.some((endpoint) => endpoint.surfaces.includes(surface)));
   const capabilities = model.capabilities.filter((slug) => {
     const surface = SURFACE_OF.get(slug);
-    if (surface !== undefined) return surface !== null && surfaces.includes(surface);
+    if (surface !== undefined) return surfaces.includes(surface);
     const needs = FEATURES_OF.get(slug) ?? [];
     // An endpoint that declares nothing has the model's capabilities.
     return endpoints.some(
@@ -288,11 +288,11 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
   return { model: { ...model, surfaces, capabilities }, endpoints };
 }
 
-/** Capabilities that are surfaces; null: a surface that the gateway does not serve. */
-const SURFACE_OF: ReadonlyMap<string, Surface | null> = new Map([
+/** Capabilities that are surfaces. */
+const SURFACE_OF: ReadonlyMap<string, Surface> = new Map([
   ["decisions", "decisions"],
   ["embeddings", "embeddings"],
-  ["reranking", null],
+  ["reranking", "rerank"],
   ["speech", "speech"],
   ["transcription", "transcriptions"],
 ]);

@@ -35,6 +35,7 @@ export function priceView(price: Price, context: PriceContext): PriceView {
     per_minute_audio: formatted(price.perMinuteAudio),
     per_image: formatted(price.perImage),
     per_request: formatted(price.perRequest),
+    per_1k_search_units: formatted(price.per1kSearchUnits),
     tiers: price.tiers.map((tier) => ({
       above_input_tokens: tier.aboveInputTokens,
       input_per_1m_tokens: formatted(tier.inputPer1mTokens),

@@ -29,6 +29,7 @@ const PriceFigures = {
   per_minute_audio: Figure,
   per_image: Figure,
   per_request: Figure,
+  per_1k_search_units: Figure,
 };
 
 /** Places a converted price is rounded to. */
@@ -82,6 +83,7 @@ export const PRICE_EXAMPLE: PriceView = {
   per_minute_audio: null,
   per_image: null,
   per_request: null,
+  per_1k_search_units: null,
   tiers: [],
   converted: null,
 };

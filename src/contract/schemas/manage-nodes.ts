@@ -35,10 +35,10 @@ const Mapping = z
     example: { "llama3:8b": "meta/llama-3-8b-instruct" },
   });
 
-const SurfaceName = z.enum(["chat", "embeddings"]);
+const SurfaceName = z.enum(["chat", "embeddings", "rerank"]);
 
 const Surfaces = z
-  .record(LocalId, z.array(SurfaceName).min(1, "must have a surface").max(2))
+  .record(LocalId, z.array(SurfaceName).min(1, "must have a surface").max(SurfaceName.options.length))
   .refine((surfaces) => Object.keys(surfaces).length <= MAPPED_MAX, `must have at most ${MAPPED_MAX} models`)
   .meta({
     description: "Surfaces of local models, which replace those that the agent finds: local id to surfaces.",

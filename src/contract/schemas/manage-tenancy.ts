@@ -16,6 +16,7 @@ const ScopeName = z.enum([
   "inference:chat",
   "inference:messages",
   "inference:embeddings",
+  "inference:rerank",
   "inference:audio",
   "inference:models",
   "inference:decisions",

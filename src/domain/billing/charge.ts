@@ -57,6 +57,7 @@ export function chargeFor(
     characters: usage.characters ?? 0,
     seconds: usage.seconds ?? 0,
     images: usage.images ?? 0,
+    searchUnits: usage.searchUnits ?? 0,
     extras: usage.extras,
   });
   const nanos = divideHalfUp(
@@ -80,11 +81,12 @@ export function holdFor(
   walletCurrency: string,
   units: HoldUnits,
 ): bigint {
-  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", prompts = 1, margin } = units;
+  const { characters = 0, seconds = 0, images = 0, searchUnits = 0, cacheTtl = "5m", prompts = 1, margin } = units;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);
   checkCount("images", images);
+  checkCount("search units", searchUnits);
   checkSeconds(seconds);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
@@ -99,7 +101,7 @@ export function holdFor(
   const prompt = BigInt(inputTokensEstimate) * highestInput + BigInt(outputLimit) * highestOutput;
   const tokens = BigInt(prompts) * prompt;
   const extras = units.extras === undefined ? undefined : maximumUses(tariff, units.extras, USAGE_MAX);
-  const cost = costOf(tariff, { tokens, characters, seconds, images, extras });
+  const cost = costOf(tariff, { tokens, characters, seconds, images, searchUnits, extras });
   const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator;
   const denominator = cost.denominator * rate.denominator * margin.denominator;
   return (numerator + denominator - 1n) / denominator;
@@ -153,19 +155,23 @@ type BillableUnits = {
   readonly characters: number;
   readonly seconds: number;
   readonly images: number;
+  readonly searchUnits: number;
   readonly extras: UsageRecord["extras"];
 };
 
 /** Over one denominator, in units of the price's currency. */
 function costOf(
   tariff: Tariff,
-  { tokens, characters, seconds, images, extras }: BillableUnits,
+  { tokens, characters, seconds, images, searchUnits, extras }: BillableUnits,
 ): { numerator: bigint; denominator: bigint } {
   const surcharges =
     extras === undefined || tariff.extras === undefined ? undefined : surchargesFor(tariff.extras, extras);
   const tokenShare = surcharges === undefined ? tokens : tokens * surcharges.numerator;
   const flat = tariff.perRequest + times(images, tariff.perImage) + (surcharges?.uses ?? 0n);
-  const otherShare = times(characters, tariff.per1mCharacters) + PER_MILLION * flat;
+  const otherShare =
+    times(characters, tariff.per1mCharacters) +
+    1000n * times(searchUnits, tariff.per1kSearchUnits) +
+    PER_MILLION * flat;
   const numerator = tokenShare + (surcharges === undefined ? otherShare : otherShare * surcharges.denominator);
   const denominator = PER_MILLION * tariff.scale * (surcharges?.denominator ?? 1n);
   if (seconds === 0 || tariff.perMinuteAudio === 0n) return { numerator, denominator };

@@ -44,6 +44,7 @@ export type HoldUnits = {
   readonly characters?: number | undefined;
   readonly seconds?: number | undefined;
   readonly images?: number | undefined;
+  readonly searchUnits?: number | undefined;
   readonly cacheTtl?: "5m" | "1h" | undefined;
   /** Requested surcharges, with the maximum number of uses if the request states it. */
   readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;

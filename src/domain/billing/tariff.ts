@@ -28,6 +28,7 @@ export type Tariff = {
   readonly perMinuteAudio: bigint;
   readonly perImage: bigint;
   readonly perRequest: bigint;
+  readonly per1kSearchUnits: bigint;
   /** Surcharges by name; undefined without any. */
   readonly extras: ReadonlyMap<string, ExtraRates> | undefined;
   /** The row as it is recorded with a charge: decimals as text, without unset fields. */
@@ -94,6 +95,7 @@ export function buildTariff(price: Price): Tariff {
     perMinuteAudio: at(price.perMinuteAudio) ?? 0n,
     perImage: at(price.perImage) ?? 0n,
     perRequest: at(price.perRequest) ?? 0n,
+    per1kSearchUnits: at(price.per1kSearchUnits) ?? 0n,
     extras: price.extras === undefined ? undefined : extraRates(price.extras, scale),
     record: recordOf(price),
   };

@@ -74,6 +74,7 @@ export function checkCallability(endpoint: Endpoint, surface: Surface, context: 
 function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
   switch (surface) {
     case "embeddings":
+    case "rerank":
     case "speech":
     case "transcriptions":
       return endpoint[surface] !== null;
@@ -103,6 +104,8 @@ export function isPricedFor(price: Price, surface: Surface): boolean {
       return input !== null && output !== null;
     case "embeddings":
       return input !== null;
+    case "rerank":
+      return input !== null || price.per1kSearchUnits != null;
     case "transcriptions":
       return (
         price.perMinuteAudio !== null || ((price.audioInputPer1mTokens !== null || input !== null) && output !== null)

@@ -7,6 +7,7 @@ import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionInterface, DecisionSupport } from "./decisions-support.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
+import type { RerankSupport } from "./rerank-support.ts";
 import type { SpeechSupport } from "./speech-support.ts";
 import type { TranscriptionSupport } from "./transcriptions-support.ts";
 
@@ -187,6 +188,8 @@ export type Price = {
   /** Per generated image. */
   readonly perImage?: Decimal | null;
   readonly perRequest: Decimal | null;
+  /** Per thousand units of a query with up to 100 documents. */
+  readonly per1kSearchUnits?: Decimal | null;
   readonly tiers: readonly PriceTier[];
   /** Separately billed extras by name; an absent extra has no price. */
   readonly extras?: Readonly<Record<string, ExtraPrice>>;
@@ -259,6 +262,7 @@ export type Endpoint = {
   /** Support per surface besides chat; null when not served or unknown. */
   readonly decisions: DecisionSupport | null;
   readonly embeddings: EmbeddingSupport | null;
+  readonly rerank: RerankSupport | null;
   readonly speech: SpeechSupport | null;
   readonly transcriptions: TranscriptionSupport | null;
   readonly sandbox: boolean;

@@ -21,6 +21,7 @@ import { deepFreeze, FrozenMap } from "./frozen-map.ts";
 import { isStale } from "./levels.ts";
 import { modelNamesOf } from "./model-names.ts";
 import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
+import { compileRerankSupport } from "./rerank-support.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { compileSpeechSupport } from "./speech-support.ts";
 import { compileTranscriptionSupport } from "./transcriptions-support.ts";
@@ -253,9 +254,10 @@ function compileEndpoint(
 function compileSurfaceSupport(
   entry: EndpointEntry,
   facts: ProviderRecord,
-): Pick<Endpoint, "decisions" | "embeddings" | "speech" | "transcriptions"> {
+): Pick<Endpoint, "decisions" | "embeddings" | "rerank" | "speech" | "transcriptions"> {
   const serves = (surface: Surface) => entry.surfaces.includes(surface);
   const embeddings = entry.embeddings ?? facts.embeddings;
+  const rerank = entry.rerank ?? facts.rerank;
   const speech = entry.speech ?? facts.speech;
   const transcriptions = entry.transcriptions ?? facts.transcriptions;
   return {
@@ -263,6 +265,7 @@ function compileSurfaceSupport(
       ? compileDecisionSupport(entry.decisions ?? facts.decisions, logprobsImageSupport(entry))
       : null,
     embeddings: serves("embeddings") && embeddings !== undefined ? compileEmbeddingSupport(embeddings) : null,
+    rerank: serves("rerank") && rerank !== undefined ? compileRerankSupport(rerank) : null,
     speech: serves("speech") && speech !== undefined ? compileSpeechSupport(speech) : null,
     transcriptions:
       serves("transcriptions") && transcriptions !== undefined ? compileTranscriptionSupport(transcriptions) : null,
@@ -311,6 +314,7 @@ function compilePrice(row: PriceEntry, nowMs: number): Price {
     perMinuteAudio: decimalOrNull(row.per_minute_audio),
     perImage: decimalOrNull(row.per_image),
     perRequest: decimalOrNull(row.per_request),
+    per1kSearchUnits: decimalOrNull(row.per_1k_search_units),
     tiers: (row.tiers ?? []).map((tier) => ({
       aboveInputTokens: tier.above_input_tokens,
       inputPer1mTokens: decimalOrNull(tier.input_per_1m_tokens),

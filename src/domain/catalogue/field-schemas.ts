@@ -51,6 +51,7 @@ export const priceFields = {
   per_minute_audio: amount.optional(),
   per_image: amount.optional(),
   per_request: amount.optional(),
+  per_1k_search_units: amount.optional(),
 };
 export const PRICE_FIELDS = [
   "input_per_1m_tokens",
@@ -65,4 +66,5 @@ export const PRICE_FIELDS = [
   "per_minute_audio",
   "per_image",
   "per_request",
+  "per_1k_search_units",
 ] as const satisfies readonly (keyof typeof priceFields)[];

@@ -4,6 +4,7 @@ import type { Model } from "./catalogue.ts";
 const PURPOSES: Readonly<Partial<Record<Surface, string>>> = {
   chat: "chat",
   embeddings: "embedding",
+  rerank: "rerank",
   transcriptions: "transcription",
   speech: "text-to-speech",
   decisions: "decision",

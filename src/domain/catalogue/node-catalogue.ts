@@ -4,6 +4,7 @@ import { type AnnouncedModel, attestationOf, type WorkspaceNode } from "../tenan
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
 import { EEA, isoDay } from "./levels.ts";
+import type { RerankSupport } from "./rerank-support.ts";
 
 /** Catalogue entries for a workspace node: its models are planned, priced and recorded like any others. */
 export type NodeCatalogue = {
@@ -109,6 +110,7 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
     decisionsInterface: null,
     decisions: null,
     embeddings: local.surfaces.includes("embeddings") ? EMBEDDING_SUPPORT : null,
+    rerank: local.surfaces.includes("rerank") ? RERANK_SUPPORT : null,
     speech: null,
     transcriptions: null,
     sandbox: false,
@@ -198,6 +200,9 @@ const EMBEDDING_SUPPORT: EmbeddingSupport = {
   base64: false,
   normalize: false,
 };
+
+/** vLLM, Infinity and llama.cpp serve it. */
+const RERANK_SUPPORT: RerankSupport = { interface: "jina", documentsMax: null, batchMax: null };
 
 const zero: Decimal = { digits: 0n, scale: 0 };
 

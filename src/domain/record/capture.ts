@@ -10,6 +10,7 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   gemini: ["request", "answer"],
   decisions: ["request", "answer"],
   embeddings: ["request"],
+  rerank: ["request", "answer"],
   transcriptions: ["request", "answer"],
   speech: ["request"],
 };

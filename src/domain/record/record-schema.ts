@@ -44,6 +44,7 @@ const usage: z.ZodType<UsageRecord> = tokens.extend({
   characters: z.number().nullable(),
   seconds: z.number().nullable(),
   images: z.number().exactOptional(),
+  searchUnits: z.number().exactOptional(),
   estimated: z.boolean(),
 });
 

@@ -18,6 +18,8 @@ export type UsageRecord = Usage & {
   readonly seconds: number | null;
   /** Generated images; absent when there are none. */
   readonly images?: number;
+  /** Search units of a ranking; absent: not billed by them. */
+  readonly searchUnits?: number;
   /** The number of inputs the counts cover; absent: one. Inputs without individual counts are priced by the mean. */
   readonly inputs?: number;
   /** Uses of separately billed features by name; absent when there are none. */

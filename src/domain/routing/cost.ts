@@ -13,6 +13,7 @@ export type UnitRates = TokenRates & {
     readonly perSecond: number | null;
     readonly perAudioOutputToken: number;
     readonly perAudioInputToken: number;
+    readonly perSearchUnit: number;
   };
 };
 
@@ -21,6 +22,7 @@ export type ExpectedUnits = {
   readonly characters: number;
   readonly seconds: number;
   readonly audioOutputTokens: number;
+  readonly searchUnits?: number;
   /** For audio input; billed only when seconds are not. */
   readonly transcript?: { readonly audioInputTokens: number; readonly outputTokens: number };
 };
@@ -85,8 +87,9 @@ export function unitRates(
 
 function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
   const { per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens } = price;
+  const { per1kSearchUnits = null } = price;
   if (
-    [per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens].every(
+    [per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens, per1kSearchUnits].every(
       (unitPrice) => unitPrice === null,
     )
   )
@@ -97,19 +100,19 @@ function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "unit
   const perSecond = perMinuteAudio === null ? null : nanos(perMinuteAudio, SECONDS_PER_MINUTE);
   const perAudioOutputToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
   const perAudioInputToken = nanos(audioInputPer1mTokens ?? price.inputPer1mTokens, PER_MILLION);
-  return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken } };
+  const perSearchUnit = nanos(per1kSearchUnits, 1000);
+  return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken, perSearchUnit } };
 }
 
 /** The part of the cost that is not text. */
 export function expectedUnitNanos(rates: UnitRates, expected: ExpectedUnits): number {
   const { units } = rates;
-  const { characters, seconds, audioOutputTokens, transcript } = expected;
+  const { characters, seconds, audioOutputTokens, searchUnits = 0, transcript } = expected;
   const transcriptCost = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
   if (units === undefined) return transcriptCost;
   const durationCost = seconds * (units.perSecond ?? 0);
-  return (
-    transcriptCost + characters * units.perCharacter + durationCost + audioOutputTokens * units.perAudioOutputToken
-  );
+  const unitCost = characters * units.perCharacter + searchUnits * units.perSearchUnit;
+  return transcriptCost + unitCost + durationCost + audioOutputTokens * units.perAudioOutputToken;
 }
 
 function transcriptNanos(

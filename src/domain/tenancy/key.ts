@@ -9,6 +9,7 @@ export const SCOPES = [
   "inference:chat",
   "inference:messages",
   "inference:embeddings",
+  "inference:rerank",
   "inference:audio",
   "inference:models",
   "inference:decisions",

@@ -93,6 +93,7 @@ const OPERATIONS: Readonly<Record<Surface, string>> = {
   responses: "chat",
   gemini: "generate_content",
   embeddings: "embeddings",
+  rerank: "rerank",
   transcriptions: "transcription",
   speech: "speech",
   decisions: "decision",

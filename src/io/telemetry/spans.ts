@@ -23,6 +23,7 @@ const ROUTES: Readonly<Record<Surface, string>> = {
   gemini: "/v1beta/models/{model+}:generateContent",
   embeddings: "/v1/embeddings",
   transcriptions: "/v1/audio/transcriptions",
+  rerank: "/v1/rerank",
   speech: "/v1/audio/speech",
   decisions: "/v1/decisions",
 };

@@ -5,7 +5,7 @@ import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { nodeModelId } from "../../domain/catalogue/node-catalogue.ts";
 import type { CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
-import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
+import { type AnnouncedModel, NODE_SURFACES, type WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { sparseLookup } from "../../kit/sparse-lookup.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
@@ -61,7 +61,7 @@ export type UnavailableModel = { readonly reason: string; readonly reachability:
 
 /** Assumed for models of offline nodes: unknown capabilities exclude nothing. */
 const ANY_MODEL: Omit<AnnouncedModel, "id"> = {
-  surfaces: ["chat", "embeddings"],
+  surfaces: NODE_SURFACES,
   contextTokens: null,
   maxOutputTokens: null,
   tools: null,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NODE_SURFACES } from "../../domain/tenancy/node.ts";
 
 /** Nodes open a WebSocket here; it carries HTTP/2 with the gateway as the client. */
 export const TUNNEL_PATH = "/nodes/connect";
@@ -24,6 +25,7 @@ export const CLOSE_CODES = {
 export const NODE_PATHS = [
   "/chat/completions",
   "/embeddings",
+  "/rerank",
   "/responses",
   "/audio/speech",
   "/audio/transcriptions",
@@ -40,10 +42,7 @@ export const NodeModel = z.object({
     .min(1)
     .max(200)
     .regex(/^[\x21-\x7e]+$/),
-  surfaces: z
-    .array(z.enum(["chat", "embeddings"]))
-    .min(1)
-    .max(2),
+  surfaces: z.array(z.enum(NODE_SURFACES)).min(1).max(NODE_SURFACES.length),
   context_tokens: optionalCount,
   max_output_tokens: optionalCount,
   tools: z.boolean().nullable(),

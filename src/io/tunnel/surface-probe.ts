@@ -11,6 +11,7 @@ const BUDGET_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 4_000;
 
 const EMBEDDINGS: readonly NodeSurface[] = ["embeddings"];
+const RERANK: readonly NodeSurface[] = ["rerank"];
 const CHAT: readonly NodeSurface[] = ["chat"];
 const BOTH: readonly NodeSurface[] = ["chat", "embeddings"];
 
@@ -53,11 +54,15 @@ export class SurfaceProbe {
   }
 }
 
+/** Before embeddings, because names such as `bge-reranker-v2` have both words. */
+const RERANK_NAME = /rerank/i;
+
 const typedSurfaces = (type: string) => (/^embedding/.test(type) ? EMBEDDINGS : CHAT);
 
 const EMBEDDING_NAME = /(?:^|[/:_.-])(?:embed\w*|bge|e5|gte)(?:$|[/:_.-])/i;
 
 function guessedSurfaces(id: string): readonly NodeSurface[] {
+  if (RERANK_NAME.test(id)) return RERANK;
   return EMBEDDING_NAME.test(id) ? EMBEDDINGS : CHAT;
 }
 
@@ -85,8 +90,18 @@ async function ollamaSurfaces(local: LocalServer, id: string): Promise<readonly 
 
 const EmbeddingReply = z.object({ data: z.array(z.object({ embedding: z.unknown() })).min(1) });
 
+const RankingReply = z.object({ results: z.array(z.object({ relevance_score: z.number() })).min(1) });
+
+/** One document of one word, only for models that are named so: for others it would be a wasted request. */
+async function ranks(local: LocalServer, id: string): Promise<boolean> {
+  if (!RERANK_NAME.test(id)) return false;
+  const ranked = await ask(local, "POST", "rerank", { model: id, query: "hello", documents: ["hello"] });
+  return ranked?.status === 200 && RankingReply.safeParse(new JsonDocument(ranked.text).value).success;
+}
+
 /** One embedding of one word, and one output token only if that succeeds. Undefined: the server did not respond. */
 async function probedSurfaces(local: LocalServer, id: string): Promise<readonly NodeSurface[] | undefined> {
+  if (await ranks(local, id)) return RERANK;
   const embedded = await ask(local, "POST", "embeddings", { model: id, input: "hello" });
   if (embedded === undefined || isTemporary(embedded.status)) return undefined;
   const isEmbedding =

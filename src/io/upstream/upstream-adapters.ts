@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
+import type { RerankSupport } from "../../domain/catalogue/rerank-support.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import type { TranscriptionSupport } from "../../domain/catalogue/transcriptions-support.ts";
 import { openaiDecisions } from "../../language/decisions/openai.ts";
@@ -18,6 +19,10 @@ import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../.
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import type { EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
+import { bedrockCohereRerank, cohereRerank } from "../../language/rerank/cohere.ts";
+import { jinaRerank, vllmRerank, voyageRerank } from "../../language/rerank/jina.ts";
+import { teiRerank } from "../../language/rerank/tei.ts";
+import type { RerankWireFormat } from "../../language/rerank/wire-format.ts";
 import { geminiSpeech } from "../../language/speech/gemini.ts";
 import { mistralSpeech } from "../../language/speech/mistral.ts";
 import { openaiSpeech } from "../../language/speech/openai.ts";
@@ -57,6 +62,7 @@ export type GenerationFormat = "chat_completions" | "messages" | "raw_predict" |
 type UpstreamAdapterTable = {
   readonly generation: Readonly<Record<GenerationFormat, GenerationAdapter>>;
   readonly embeddings: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>>;
+  readonly rerank: Readonly<Record<RerankSupport["interface"], RerankWireFormat>>;
   readonly speech: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>>;
   readonly transcriptions: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWireFormat>>;
   /** Formats that carry all questions in one request; `logprobs` asks one question at a time over a generation format. */
@@ -83,6 +89,14 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     bedrock_cohere: bedrockCohere,
     bedrock_titan: bedrockTitan,
     bedrock_nova: bedrockNova,
+  },
+  rerank: {
+    cohere: cohereRerank,
+    bedrock_cohere: bedrockCohereRerank,
+    jina: jinaRerank,
+    voyage: voyageRerank,
+    vllm: vllmRerank,
+    tei: teiRerank,
   },
   speech: {
     openai: openaiSpeech,

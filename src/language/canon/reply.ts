@@ -42,7 +42,11 @@ export type WholeReply = {
 };
 
 /** Units other than tokens; absent: not metered. */
-export type MeteredUnits = { readonly characters?: number | undefined; readonly seconds?: number | undefined };
+export type MeteredUnits = {
+  readonly characters?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly searchUnits?: number | undefined;
+};
 
 /** The bytes are not a reply of the dialect; the reason contains no content. */
 export type UnusableReply = { readonly unusable: string };

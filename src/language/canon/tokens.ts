@@ -1,5 +1,6 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
+import type { MeteredUnits } from "./reply.ts";
 import { combineTokens, type TokenCounts, type Usage } from "./usage.ts";
 import { PLAUSIBLE_FACTOR, type ReportedUsage, type UsageCeiling } from "./usage-ceiling.ts";
 
@@ -151,4 +152,10 @@ export function isImplausibleUsage(
     outputTokens > Math.max(visibleTokensMax, ceiling.outputTokens) ||
     writtenTokens > Math.max(visibleTokensMax, ceiling.visibleOutputTokens)
   );
+}
+
+/** Counts of a record; search units are absent where there are none. */
+export function unitCounts({ characters, seconds, searchUnits }: MeteredUnits = {}) {
+  const counts = { characters: characters ?? null, seconds: seconds ?? null };
+  return searchUnits === undefined ? counts : { ...counts, searchUnits };
 }

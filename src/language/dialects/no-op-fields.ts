@@ -3,6 +3,7 @@ export type WireFormatName =
   | ("chat" | "messages" | "gemini" | "converse" | "responses")
   // The interfaces of the catalogue for the other surfaces.
   | ("openai" | "mistral" | "vertex" | "cohere" | "bedrock_cohere" | "bedrock_titan" | "bedrock_nova")
+  | ("jina" | "voyage" | "vllm" | "tei")
   | ("system_one" | "sglang" | "logprobs");
 
 /** A field, or some of its values, that is accepted and reaches no provider. */
@@ -145,6 +146,12 @@ export const NO_OP_FIELDS = {
       formats: ["mistral", "gemini", "vertex", "cohere", "bedrock_cohere", "bedrock_titan", "bedrock_nova"],
       why: LABEL,
     },
+  ],
+  rerank: [
+    { path: "provider", why: OWN },
+    { path: "data_classes", why: OWN },
+    { path: "return_documents", values: [false], why: DEFAULT },
+    { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],
   transcriptions: [
     { path: "provider", why: OWN },

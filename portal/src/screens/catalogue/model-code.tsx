@@ -7,13 +7,15 @@ import type { PublicModelDetail } from "./catalogue.ts";
 
 const PROMPTS: Readonly<Partial<Record<Surface, string>>> = {
   embeddings: "The quick brown fox",
+  rerank: "The quick brown fox\nA slow green turtle",
   speech: "Hello from the gateway.",
   transcriptions: "",
 };
 
 function draftFor(model: string, surface: Surface): Draft {
   const prompt = PROMPTS[surface] ?? "Say hello in French.";
-  return { ...NO_PARAMETERS, ...EMPTY_CONTENT, surface, model, prompt, stream: false, turns: [] };
+  const instructions = surface === "rerank" ? "Which animal is fast?" : "";
+  return { ...NO_PARAMETERS, ...EMPTY_CONTENT, instructions, surface, model, prompt, stream: false, turns: [] };
 }
 
 /** A first request to the model on its surface, against this gateway. */

@@ -12,6 +12,7 @@ import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 const SURFACES: readonly Option[] = [
   { value: "chat", label: "Chat" },
   { value: "embeddings", label: "Embeddings" },
+  { value: "rerank", label: "Rerank" },
   { value: "speech", label: "Speech" },
   { value: "transcriptions", label: "Transcription" },
   { value: "decisions", label: "Decisions" },

@@ -19,6 +19,7 @@ const UNITS: readonly Unit[] = [
   { name: "per_minute_audio", label: "Audio", per: "minute" },
   { name: "per_image", label: "Image", per: "image" },
   { name: "per_request", label: "Request", per: "request" },
+  { name: "per_1k_search_units", label: "Search units", per: "1K search units" },
 ];
 
 export function statedUnits(price: PriceView): readonly (Unit & { readonly amount: string })[] {

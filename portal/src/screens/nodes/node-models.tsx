@@ -79,6 +79,7 @@ function columnsFor({ surfaces }: NodeDetail, put: SurfacePut | undefined): read
 const CHOICES: readonly { readonly value: string; readonly label: string; readonly surfaces: readonly Surface[] }[] = [
   { value: "chat", label: "Chat", surfaces: ["chat"] },
   { value: "embeddings", label: "Embeddings", surfaces: ["embeddings"] },
+  { value: "rerank", label: "Rerank", surfaces: ["rerank"] },
   { value: "chat,embeddings", label: "Chat and embeddings", surfaces: ["chat", "embeddings"] },
 ];
 

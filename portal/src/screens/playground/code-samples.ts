@@ -71,12 +71,17 @@ const TYPESCRIPT_TEMPLATES: Readonly<Record<Surface, ScriptTemplate>> = {
       : `const answer = await client.responses.create(${literal});\nconsole.log(answer.output_text, answer.output);`),
   embeddings: (literal, _body, origin) =>
     `${openai(origin)}const answer = await client.embeddings.create(${literal});\nfor (const { embedding } of answer.data) console.log(embedding.length, embedding.slice(0, 4));`,
+  rerank: (literal, _body, origin) => posted(literal, `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `import { writeFile } from "node:fs/promises";\n${openai(origin)}const answer = await client.audio.speech.create(${literal});\nawait writeFile("speech.${String(body["response_format"])}", Buffer.from(await answer.arrayBuffer()));`,
   transcriptions: () => "",
-  decisions: (literal, _body, origin) =>
-    `const answer = await fetch("${origin}/v1/decisions", {\n  method: "POST",\n  headers: { authorization: \`Bearer \${process.env.GATEWAY_KEY}\`, "content-type": "application/json" },\n  body: JSON.stringify(${indented(literal)}),\n});\nif (!answer.ok) throw new Error(await answer.text());\nconsole.log((await answer.json()).answers);`,
+  decisions: (literal, _body, origin) => posted(literal, `${origin}/v1/decisions`, "answers"),
 };
+
+/** For surfaces without an official client. */
+function posted(literal: string, url: string, shown: string): string {
+  return `const answer = await fetch("${url}", {\n  method: "POST",\n  headers: { authorization: \`Bearer \${process.env.GATEWAY_KEY}\`, "content-type": "application/json" },\n  body: JSON.stringify(${indented(literal)}),\n});\nif (!answer.ok) throw new Error(await answer.text());\nconsole.log((await answer.json()).${shown});`;
+}
 
 const indented = (text: string) => text.replaceAll("\n", "\n  ");
 
@@ -123,12 +128,16 @@ const PYTHON_TEMPLATES: Readonly<Record<Surface, PythonTemplate>> = {
     }`,
   embeddings: (literal, body, origin) =>
     `${pythonOpenai(origin)}answer = client.embeddings.create(**${literal(body)})\nfor row in answer.data:\n    print(len(row.embedding), row.embedding[:4])`,
+  rerank: (literal, body, origin) => pythonPosted(literal(body), `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `${pythonOpenai(origin)}with client.audio.speech.with_streaming_response.create(**${literal(body)}) as answer:\n    answer.stream_to_file("speech.${String(body["response_format"])}")`,
   transcriptions: () => "",
-  decisions: (literal, body, origin) =>
-    `import httpx\n\nanswer = httpx.post(\n    "${origin}/v1/decisions",\n    headers={"Authorization": f"Bearer {os.environ['GATEWAY_KEY']}"},\n    json=${literal(body).replaceAll("\n", "\n    ")},\n)\nanswer.raise_for_status()\nprint(answer.json()["answers"])`,
+  decisions: (literal, body, origin) => pythonPosted(literal(body), `${origin}/v1/decisions`, "answers"),
 };
+
+function pythonPosted(literal: string, url: string, shown: string): string {
+  return `import httpx\n\nanswer = httpx.post(\n    "${url}",\n    headers={"Authorization": f"Bearer {os.environ['GATEWAY_KEY']}"},\n    json=${literal.replaceAll("\n", "\n    ")},\n)\nanswer.raise_for_status()\nprint(answer.json()["${shown}"])`;
+}
 
 function transcription(fields: readonly (readonly [string, string])[], origin: string, fileName: string): CodeSamples {
   const form = fields.map(([name, value]) => ` \\\n  -F ${quoted(`${name}=${value}`)}`).join("");

@@ -147,6 +147,25 @@ export function EmbeddingsForm(props: FormProps) {
   );
 }
 
+export function RerankForm(props: FormProps) {
+  const { draft, write } = props;
+  return (
+    <>
+      <Field label="Query" error={fieldError(props, "instructions")}>
+        <Input value={draft.instructions} onChange={(event) => write({ instructions: event.target.value })} />
+      </Field>
+      <Field label="Documents" hint="One document per line." error={fieldError(props, "prompt")}>
+        <Textarea
+          rows={6}
+          value={draft.prompt}
+          onChange={(event) => write({ prompt: event.target.value })}
+          placeholder={"Cats purr when they are content.\nA dog barks at strangers."}
+        />
+      </Field>
+    </>
+  );
+}
+
 const AUDIO: readonly Option[] = ["mp3", "wav", "opus", "aac", "flac", "pcm"].map((value) => ({
   value: value === "mp3" ? "" : value,
   label: value,

@@ -12,6 +12,7 @@ import {
   DecisionsForm,
   EmbeddingsForm,
   type FormProps,
+  RerankForm,
   SpeechForm,
   TranscriptionForm,
 } from "./fields.tsx";
@@ -200,6 +201,8 @@ function SurfaceForm({ form, voices, file, setFile }: SurfaceFormProps) {
       return <ChatForm {...form} />;
     case "embeddings":
       return <EmbeddingsForm {...form} />;
+    case "rerank":
+      return <RerankForm {...form} />;
     case "speech":
       return <SpeechForm {...form} voices={voices} />;
     case "transcriptions":

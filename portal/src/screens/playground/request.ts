@@ -36,6 +36,7 @@ function bodyOf(draft: Draft, encodeAttachment: EncodeAttachment): Body {
   const { surface } = draft;
   if (isChat(surface)) return { chat, messages, responses }[surface](draft, encodeAttachment);
   if (surface === "embeddings") return embeddings(draft);
+  if (surface === "rerank") return rerank(draft);
   return surface === "speech" ? speech(draft) : decisions(draft, encodeAttachment);
 }
 
@@ -121,6 +122,13 @@ function embeddings(draft: Draft): Body {
     input: lines.length === 1 ? lines[0] : lines,
     ...optionalField("dimensions", parseNumberField("dimensions", draft.dimensions)),
   };
+}
+
+function rerank(draft: Draft): Body {
+  const documents = draft.prompt.split("\n").filter((line) => line.trim() !== "");
+  if (draft.instructions.trim() === "") throw new ValidationError("instructions", "Enter a query.");
+  if (documents.length === 0) throw new ValidationError("prompt", "Enter at least one document, one per line.");
+  return { model: draft.model, query: draft.instructions, documents, return_documents: true };
 }
 
 function speech(draft: Draft): Body {

@@ -15,6 +15,7 @@ const SURFACE_NAMES: Readonly<Record<Surface, Surface>> = {
   responses: "responses",
   gemini: "gemini",
   embeddings: "embeddings",
+  rerank: "rerank",
   transcriptions: "transcriptions",
   speech: "speech",
   decisions: "decisions",

@@ -89,17 +89,17 @@ function nodeView(context: ManageContext, node: WorkspaceNode) {
   };
 }
 
-/** A mapping's targets must be chat or embedding models of the catalogue, each once: a node is one endpoint per model. */
+/** A mapping's targets must be chat, embedding or rerank models of the catalogue, each once: a node is one endpoint per model. */
 function checkMapping(context: ManageContext, mapping: Mapping): void {
   const mapped = new Set<string>();
   for (const id of Object.values(mapping)) {
     const model = context.snapshot().models.get(id);
     if (model === undefined)
       throw invalidValue("mapping", `must be a catalogue model: the catalogue has no "${printable(id)}"`);
-    if (!model.surfaces.some((surface) => isChatLike(surface) || surface === "embeddings"))
+    if (!model.surfaces.some((surface) => isChatLike(surface) || surface === "embeddings" || surface === "rerank"))
       throw invalidValue(
         "mapping",
-        `must be a model for chat or embeddings: "${id}" serves ${model.surfaces.join(" and ")} only`,
+        `must be a model for chat, embeddings or reranking: "${id}" serves ${model.surfaces.join(" and ")} only`,
       );
     if (mapped.has(id)) throw invalidValue("mapping", `must not map two models to "${printable(id)}"`);
     mapped.add(id);
