@@ -1,3 +1,4 @@
+import { DETECTOR_MICROS_MAX } from "./detector-cost.ts";
 import { added, type Figure, figure, median } from "./maths.ts";
 import { MESSAGE_EVENTS, STREAM_FRAMES } from "./payload.ts";
 import type { BenchResult, CandidateResult, LoadRun, Spread } from "./results.ts";
@@ -18,6 +19,7 @@ export function renderTables(result: BenchResult): string {
     footprintTable(result),
     ratioTable(result),
     ...redisTable(result),
+    ...detectorTable(result),
     targetTable(result),
     ...notes(result),
   ].join("\n\n");
@@ -68,6 +70,17 @@ function loadTable(result: BenchResult): string {
   ]);
   const streams = ["stream without pauses: CPU µs", "streams/s", "stream 5 ms apart: CPU µs", "translated: CPU µs"];
   return table(["", "JSON: CPU µs", "requests/s", ...streams], rows);
+}
+
+/** Requests without rules of data classes are not read at all: the other tables measure those. */
+function detectorTable({ detectors = [] }: BenchResult): string[] {
+  if (detectors.length === 0) return [];
+  const rows = detectors.map(({ text, microsPerKilobyte: micros }) => [
+    text,
+    micros.toFixed(1),
+    micros <= DETECTOR_MICROS_MAX ? "met" : "**not met**",
+  ]);
+  return [table(["data classes, all built-in detectors", "CPU µs per kB", `at most ${DETECTOR_MICROS_MAX}`], rows)];
 }
 
 function latencyTable(result: BenchResult): string {

@@ -1,4 +1,5 @@
 import type { CandidateName } from "./candidate.ts";
+import type { DetectorCost } from "./detector-cost.ts";
 
 /** One repetition under load. */
 export type LoadRun = {
@@ -64,6 +65,8 @@ export type BenchResult = {
   readonly stolenShare: number;
   readonly candidates: readonly CandidateResult[];
   readonly skipped: readonly Skipped[];
+  /** Absent in results from before they were measured. */
+  readonly detectors?: readonly DetectorCost[];
 };
 
 export type Machine = {

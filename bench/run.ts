@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Bench, CANDIDATES, type CandidateName, isPeer, type Prepared, type Shape } from "./candidate.ts";
 import { prepareCandidate, startUntilServed } from "./candidates.ts";
 import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
+import { measureDetectors } from "./detector-cost.ts";
 import { growthSectionOf } from "./growth-section.ts";
 import { hostileSectionOf, withHostileSection } from "./hostile-section.ts";
 import { runLoad, type Target } from "./load.ts";
@@ -96,6 +97,7 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
   }
   for (const contestant of contestants) await withoutFailed(contestant, () => climb(runner, contestant));
   const after = readMoment(performance.now());
+  const detectors = measureDetectors();
   for (const contestant of contestants) await withoutFailed(contestant, () => finish(runner, contestant));
   const result: BenchResult = {
     mode: options.mode,
@@ -106,6 +108,7 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
     ...foreignShares(before, after, os.cpus().length, runner.units),
     candidates: contestants.map((contestant) => contestant.result),
     skipped,
+    detectors,
   };
   publish(result, options);
 }

@@ -216,6 +216,13 @@ describe("report", () => {
     const page = renderPage(resultOf([measured("bare", 50), measured("gateway", 90)]));
     expect(page).toContain("90.0 (90.0–90.0)");
     expect(page).toContain("145 MB at 500");
+    const detectors = [
+      { text: "prose", microsPerKilobyte: 25.5 },
+      { text: "a lock file", microsPerKilobyte: 51 },
+    ];
+    const withDetectors = renderPage({ ...resultOf([measured("gateway", 90)]), detectors });
+    expect(withDetectors).toMatch(/\| prose +\| 25\.5 +\| met/);
+    expect(withDetectors).toMatch(/\| a lock file +\| 51\.0 +\| \*\*not met\*\*/);
     expect(page).toContain("50 kB");
     const others =
       "**Other work took 1 % of the machine during the run, and the machine's host 30 % of it for others: ";

@@ -1,7 +1,8 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Scan } from "../../src/domain/data-classes/scan.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 
@@ -212,6 +213,18 @@ describe("rules of data classes", () => {
     const read = await ask("", { messages: [{ role: "user", content: [text, file] }] });
     expect(read.body.error?.code).not.toBe("data_class_not_permitted");
     await expect(setPolicy({ uninspected: { action: "redact" } })).rejects.toThrow("data_classes.uninspected.action");
+  });
+
+  test("CLASS-06 without a rule no text of a request is read, and its record has no classes", async () => {
+    const scans = vi.spyOn(Scan.prototype, "next");
+    onTestFinished(() => scans.mockRestore());
+    const free = await ask(`Write to ${EMAIL}`);
+    const { detail } = await scene.row(free.body.id);
+    expect([scans.mock.calls.length, free.headers.get("x-svc-data-classes")]).toEqual([0, null]);
+    expect(JSON.stringify(detail ?? {})).not.toContain("data_");
+    await setPolicy({ personal: { action: "report" } });
+    await ask(`Write to ${EMAIL}`);
+    expect(scans.mock.calls.length).toBeGreaterThan(0);
   });
 
   test("CLASS-02 rules are versioned and read back; without them nothing is inspected", async () => {

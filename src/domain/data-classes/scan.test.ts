@@ -198,6 +198,7 @@ describe("time", () => {
   }
 
   const STEPS_PER_CHARACTER_MAX = 400;
+  const PLAIN_STEPS_MAX = 8;
 
   test.each([
     ["at signs", "a@"],
@@ -220,6 +221,14 @@ describe("time", () => {
     const [short, long] = [workOn(piece.repeat(500)), workOn(piece.repeat(1000))];
     expect(long).toBeLessThan(short * 2.2);
     expect(long).toBeLessThan(piece.length * 1000 * STEPS_PER_CHARACTER_MAX);
+  });
+
+  test.each([
+    ["prose", "The committee met on Tuesday and agreed, after a long talk, to send the minutes to all members. "],
+    ["source code", "const total = rows.reduce((sum, row) => sum + row.count, 0); // counted twice\n"],
+    ["a log", "2026-11-19 07:52:28.114 INFO [main] c.e.Server - request 4711 took 12 ms, status=200\n"],
+  ])("CLASS-06 ordinary text without findings costs few reads of each character: %s", (_, piece) => {
+    expect(workOn(piece.repeat(200)) / (piece.length * 200)).toBeLessThan(PLAIN_STEPS_MAX);
   });
 
   test("CLASS-01 a long text is read in slices, and what crosses their border is found", () => {
