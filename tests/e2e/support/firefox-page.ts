@@ -14,7 +14,8 @@ function lostElement(error: unknown): string {
 
 type Element = { readonly sharedId: string };
 
-const WAIT = { timeout: 20_000 };
+/** To find an element by its role, Firefox computes the roles of the whole page. */
+const WAIT = { timeout: 20_000, interval: 200 };
 const ENTER = "\uE007";
 
 /** Firefox finds exact names only; a pattern is compared with the label or text. */
