@@ -45,7 +45,7 @@ function findCustomClass(context: ManageContext, workspace: Workspace, name: str
   const found = name === undefined ? undefined : context.customClasses.registry.of(workspace.id).get(name);
   if (found !== undefined) return found;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} defines no data class "${printable(name)}". \`gateway data-class list ${workspace.slug}\` lists its classes.`,
+    message: `Workspace ${workspace.slug} defines no data class "${printable(name)}". \`gateway data-class show ${workspace.slug}\` lists its classes.`,
   });
 }
 
