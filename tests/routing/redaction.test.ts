@@ -253,6 +253,34 @@ describe("redaction", () => {
     expect(received).toContain(tail?.replace(EMAIL, "[EMAIL]").slice(0, -1));
   });
 
+  test("CLASS-04 a value that is split over two parts of a message is blocked, or replaced in both on every adapter", async () => {
+    const [one, two] = [EMAIL.slice(0, 9), EMAIL.slice(9)];
+    const content = [
+      { type: "text", text: `Write to ${one}` },
+      { type: "text", text: `${two}, please` },
+    ];
+    for (const action of ["redact", "pseudonymise"]) {
+      await setPolicy({ personal: { action } });
+      for (const model of MODELS) {
+        for (const path of ["/v1/chat/completions", "/v1/messages"]) {
+          const before = counts();
+          await scene.gateway.call(tenant.key, path, {
+            body: { model, messages: [{ role: "user", content }], max_tokens: 50 },
+          });
+          const received = receivedSince(before);
+          expect(received.length, model).toBeGreaterThan(0);
+          for (const text of received) {
+            expect(text, model).toMatch(/Write to [^j]/);
+            expect(text.replaceAll('"', ""), model).not.toMatch(/jane\.doe|mail\.example\.eu/);
+          }
+        }
+      }
+    }
+    await setPolicy({ personal: { action: "block" } });
+    const { body } = await scene.chat(tenant.key, { messages: [{ role: "user", content }] });
+    expect(body.error.message).toContain("at messages[0].content[0].text, offset 9");
+  });
+
   test("CLASS-02 CLASS-04 the first of two members of one name is inspected and redacted", async () => {
     await setPolicy(RULES);
     const messages = `[{"role":"user","content":"to ${EMAIL}","content":"Hi"}]`;

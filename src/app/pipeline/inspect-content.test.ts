@@ -5,7 +5,8 @@ import { DATA_CLASSES, tightenDataClasses } from "../../domain/tenancy/data-clas
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
-import { ContentInspection, replyTo } from "./inspect-content.ts";
+import { ContentInspection } from "./content-inspection.ts";
+import { replyTo } from "./inspect-content.ts";
 
 const DETECTORS = builtInDetectors(new Set(DATA_CLASSES));
 const EMAIL = "jane.doe@mail.example.eu";

@@ -1,5 +1,5 @@
 import type { Policy } from "../../domain/tenancy/policy.ts";
-import type { RuleLayer } from "./inspect-content.ts";
+import type { RuleLayer } from "./content-inspection.ts";
 import type { PlanningDeps, PlanningRequest } from "./planned-request.ts";
 
 /** For the message of a refusal: which layer of the policy `own` added a rule. `routed` adds the router's rules. */

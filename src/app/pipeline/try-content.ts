@@ -4,8 +4,8 @@ import { findInText, Reading } from "../../domain/data-classes/reading.ts";
 import type { DataClassRules, Treatment } from "../../domain/tenancy/data-class-rules.ts";
 import { LEVELS, type LevelState, levelRank, OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { inTurns } from "../../kit/in-turns.ts";
+import { ContentInspection } from "./content-inspection.ts";
 import { describeTreatments } from "./guard-content.ts";
-import { ContentInspection } from "./inspect-content.ts";
 
 type TriedFinding = {
   readonly class: string;

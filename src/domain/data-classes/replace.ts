@@ -4,12 +4,15 @@ import { embeddedText } from "./embedded-text.ts";
 import type { Kind } from "./kinds.ts";
 import type { KnownText, KnownTexts } from "./known-texts.ts";
 import { findIn, JSON_START, Reading, readingsOf, wholeEscapes } from "./reading.ts";
+import { type Cut, cutsIn } from "./split-values.ts";
 
 /** What to do with findings of a class; undefined: they stay. */
 export type Treat = {
   readonly detectors: Detectors;
   /** What was found before the text was brought into this form. */
   readonly known: KnownTexts;
+  /** Values are split over adjacent parts. */
+  readonly hasSplitValues?: boolean;
   /** How strict the treatment of a finding is; 0: it stays. Where findings overlap, the strictest counts. */
   strictness(kind: Kind, original: string): number;
   /** What stands for a finding. */
@@ -37,6 +40,7 @@ type Place = {
  */
 export function* replaceInJson(json: string, treat: Treat): Generator<number, string> {
   const shortest = shortestText(treat.detectors);
+  const cuts = treat.hasSplitValues === true ? yield* splitValuesIn(json, treat) : NO_CUTS;
   let out = "";
   let copied = 0;
   let at = 0;
@@ -57,9 +61,11 @@ export function* replaceInJson(json: string, treat: Treat): Generator<number, st
     if (quote < 0) break;
     const end = stringEnd(json, quote + 1);
     yield 16;
-    if (end - quote > shortest) {
+    const cut = cuts.get(quote);
+    if (cut !== undefined || end - quote > shortest) {
       const raw = json.slice(quote + 1, end);
-      const replaced = yield* replaceInString(raw, treat);
+      const replaced =
+        cut === undefined ? yield* replaceInString(raw, treat) : yield* replaceAroundCut(raw, cut, treat);
       if (replaced !== raw) {
         out += json.slice(copied, quote + 1) + replaced;
         copied = end;
@@ -68,6 +74,23 @@ export function* replaceInJson(json: string, treat: Treat): Generator<number, st
     at = end + 1;
   }
   return copied === 0 ? json : out + json.slice(copied);
+}
+
+const NO_CUTS: ReadonlyMap<number, Cut> = new Map();
+
+function splitValuesIn(json: string, treat: Treat): ReturnType<typeof cutsIn> {
+  function* find(text: string): Generator<number, KnownText[]> {
+    const found = yield* findIn([new Reading(text)], treat.detectors);
+    return [...found, ...(yield* treat.known.in(text))];
+  }
+  return cutsIn(json, find, (kind, original) =>
+    treat.strictness(kind, original) === 0 ? undefined : treat.replacement(kind, original),
+  );
+}
+
+function* replaceAroundCut(raw: string, { head, tail, before, behind }: Cut, treat: Treat): Generator<number, string> {
+  const rest = head < tail ? yield* replaceInString(raw.slice(head, tail), treat) : "";
+  return escaped(before, 1) + rest + escaped(behind, 1);
 }
 
 /** The same in a plain text. */
