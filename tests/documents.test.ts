@@ -217,6 +217,7 @@ describe("response headers in the OpenAPI document", () => {
       "/embeddings",
       "/rerank",
       "/v2/rerank",
+      "/moderations",
     ]);
   });
 
@@ -251,7 +252,15 @@ describe("responses in the OpenAPI document", () => {
     const replayed = Object.entries(api.paths).filter(([, { post }]) =>
       JSON.stringify(post?.responses["200"]?.content ?? {}).includes("#/components/schemas/IdempotentReplay"),
     );
-    const charged = ["/chat/completions", "/messages", "/responses", "/embeddings", "/rerank", "/v2/rerank"];
+    const charged = [
+      "/chat/completions",
+      "/messages",
+      "/responses",
+      "/embeddings",
+      "/rerank",
+      "/v2/rerank",
+      "/moderations",
+    ];
     expect(replayed.map(([at]) => at)).toEqual([...charged, "/audio/transcriptions"]);
   });
 

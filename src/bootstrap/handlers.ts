@@ -21,6 +21,7 @@ import { geminiEmbeddingHandlers } from "../app/surfaces/gemini-embeddings.ts";
 import { geminiModelHandlers } from "../app/surfaces/gemini-models.ts";
 import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
 import { type ModelDeps, modelHandlers } from "../app/surfaces/models.ts";
+import { moderationsHandlers } from "../app/surfaces/moderations.ts";
 import { nodeAgentHandlers } from "../app/surfaces/node-agent-file.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
 import { rerankHandlers } from "../app/surfaces/rerank.ts";
@@ -129,6 +130,7 @@ export function surfaceHandlers(
     ...countHandlers(gateway),
     ...embeddingsHandlers(gateway),
     ...rerankHandlers(gateway),
+    ...moderationsHandlers(gateway, models),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
     ...catalogueHandlers({

@@ -30,13 +30,17 @@ const REQUEST_FAILED = "edge: request failed";
 
 /** Surfaces that are disabled by settings. */
 export function disabledSurfaces(
-  config: Pick<Config, "GATEWAY_DECISIONS" | "GATEWAY_SPEECH" | "GATEWAY_GEMINI" | "GATEWAY_RERANK">,
+  config: Pick<
+    Config,
+    "GATEWAY_DECISIONS" | "GATEWAY_SPEECH" | "GATEWAY_GEMINI" | "GATEWAY_RERANK" | "GATEWAY_MODERATIONS"
+  >,
 ): ReadonlySet<Switch> {
   const disabled = new Set<Switch>();
   if (config.GATEWAY_DECISIONS === "off") disabled.add("decisions");
   if (config.GATEWAY_SPEECH === "off") disabled.add("speech");
   if (config.GATEWAY_GEMINI === "off") disabled.add("gemini");
   if (config.GATEWAY_RERANK === "off") disabled.add("rerank");
+  if (config.GATEWAY_MODERATIONS === "off") disabled.add("moderations");
   return disabled;
 }
 

@@ -262,6 +262,12 @@ export const FAULTS = {
     says: "Reranking is disabled on this deployment.",
     next: "Ask the operator to enable reranking.",
   },
+  moderations_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "Moderations are disabled on this deployment.",
+    next: "Ask the operator to enable moderations.",
+  },
   method_not_allowed: {
     status: 405,
     type: "invalid_request_error",

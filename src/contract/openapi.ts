@@ -45,6 +45,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Messages: "The messages dialect with every chat model. Claude models receive the body unchanged.",
   Responses: "The responses dialect with every chat model, with stored and background responses.",
   Rerank: "Ranks documents by a query, in the formats of Jina and Cohere, over every rerank model.",
+  Moderations: "Texts and images judged by category, in OpenAI's format, over every moderation model.",
   Gemini: "Google's Gemini API with every chat and embeddings model. Gemini models receive the body unchanged.",
   Audio: "Text-to-speech and transcription.",
   Models: "Models that the key can use.",

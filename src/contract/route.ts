@@ -24,7 +24,7 @@ export type Belonging = "path" | "query" | "key" | "request" | "capture" | "noth
 export type Intake = "none" | "json" | "multipart";
 
 /** Surfaces that a deployment can do without. */
-export type Switch = "decisions" | "speech" | "gemini" | "rerank";
+export type Switch = "decisions" | "speech" | "gemini" | "rerank" | "moderations";
 
 export type Route = {
   /** The operation id of the OpenAPI document and the name a handler is bound to. */

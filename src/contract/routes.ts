@@ -5,6 +5,7 @@ import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
 import { GEMINI_ROUTES } from "./routes/inference/gemini.ts";
 import { MESSAGES_ROUTES } from "./routes/inference/messages.ts";
+import { MODERATIONS_ROUTES } from "./routes/inference/moderations.ts";
 import { RERANK_ROUTES } from "./routes/inference/rerank.ts";
 import { RESPONSES_ROUTES } from "./routes/inference/responses.ts";
 import { SPEECH_ROUTES } from "./routes/inference/speech.ts";
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = [
   ...GEMINI_ROUTES,
   ...EMBEDDINGS_ROUTES,
   ...RERANK_ROUTES,
+  ...MODERATIONS_ROUTES,
   ...DECISIONS_ROUTES,
   ...TRANSCRIPTIONS_ROUTES,
   ...SPEECH_ROUTES,

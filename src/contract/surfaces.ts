@@ -6,6 +6,7 @@ export const SURFACES = [
   "gemini",
   "embeddings",
   "rerank",
+  "moderations",
   "transcriptions",
   "speech",
   "decisions",

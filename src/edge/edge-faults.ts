@@ -134,6 +134,9 @@ export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   rerank: fault("rerank_not_enabled", {
     message: `Reranking is not enabled on this deployment. ${enableHint("GATEWAY_RERANK")}`,
   }),
+  moderations: fault("moderations_not_enabled", {
+    message: `Moderations are not enabled on this deployment. ${enableHint("GATEWAY_MODERATIONS")}`,
+  }),
   speech: fault("audio_not_enabled", {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,
   }),

@@ -9,6 +9,7 @@ import { embeddingsFormat, geminiEmbeddingsFormat } from "./embeddings.ts";
 import { FAULT_MODELS, injectedFaultFor, SPEECH_FAULT_MODELS } from "./fault-injection.ts";
 import { geminiFormat } from "./gemini.ts";
 import { countTokensFormat, messagesFormat } from "./messages.ts";
+import { moderationsFormat } from "./moderations.ts";
 import { PROVIDER_PROFILES, type SandboxSlug } from "./provider-profiles.ts";
 import { rerankFormat } from "./rerank.ts";
 import { responsesFormat } from "./responses.ts";
@@ -34,6 +35,7 @@ const WIRE_FORMATS: readonly WireFormat[] = [
   embeddingsFormat,
   geminiEmbeddingsFormat,
   rerankFormat,
+  moderationsFormat,
   modelsFormat,
   responsesFormat,
   systemOneFormat,

@@ -68,6 +68,7 @@ export const SETTINGS = {
   GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it responds with decisions_not_enabled."),
   GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it responds with audio_not_enabled."),
   GATEWAY_RERANK: setting(onOff, "on", "Reranking (/v1/rerank, /v2/rerank). off: it responds with rerank_not_enabled."),
+  GATEWAY_MODERATIONS: setting(onOff, "on", "POST /v1/moderations. off: it responds with moderations_not_enabled."),
   GATEWAY_GEMINI: setting(onOff, "on", "The Gemini API below /v1beta. off: it responds with gemini_not_enabled."),
   GATEWAY_STATUS_PAGE: setting(
     onOff,

@@ -36,7 +36,7 @@ describe("sandbox/decide", () => {
     const tenant = await gateway.tenant();
     const { body } = await gateway.call(tenant.key, "/v1/models");
     const model = body.data.find(({ id }: { id: string }) => id === "sandbox/decide");
-    expect(model).toMatchObject({ svc_surfaces: ["decisions"], svc_decision_images: true });
+    expect(model).toMatchObject({ svc_surfaces: ["moderations", "decisions"], svc_decision_images: true });
     expect(body.data.some(({ id }: { id: string }) => id.startsWith("sandbox/decide-"))).toBe(false);
   });
 

@@ -104,6 +104,7 @@ const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
     { surface: "rerank", model: "sandbox/rerank", instructions: AWKWARD, prompt: `one\n${AWKWARD}` },
     /relevance_score/,
   ],
+  ["moderations", { surface: "moderations", model: "sandbox/moderate", prompt: AWKWARD }, /category_scores|flagged/],
   ["decisions", { surface: "decisions", model: "sandbox/decide" }, /billing|support/],
   ["transcription", { surface: "transcriptions", model: "sandbox/listen", language: "en", temperature: "0" }, /text/],
 ];

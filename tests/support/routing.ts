@@ -113,6 +113,7 @@ export function endpointOf(draft: EndpointDraft): Endpoint {
     decisions: null,
     embeddings: null,
     rerank: null,
+    moderations: null,
     speech: null,
     transcriptions: null,
     sandbox: false,

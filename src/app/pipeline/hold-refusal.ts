@@ -16,6 +16,7 @@ const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   gemini: "lower generationConfig.maxOutputTokens",
   embeddings: "send fewer or shorter inputs",
   rerank: "send fewer or shorter documents",
+  moderations: "send fewer or shorter inputs",
   transcriptions: "send a shorter recording",
   speech: "send a shorter text",
   decisions: "send fewer questions or a shorter state",

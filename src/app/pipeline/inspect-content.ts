@@ -42,6 +42,7 @@ export function replyTo(
     surface === "speech" ||
     surface === "embeddings" ||
     surface === "rerank" ||
+    surface === "moderations" ||
     LOGPROB_PARAMETERS.some((name) => parameters.includes(name)) ||
     nativeFields?.some((path) => LOGPROB_FIELDS.has(path)) === true ||
     // The only value of a transcription's `include` is `logprobs`.

@@ -21,7 +21,7 @@ import type { DecisionRenderer } from "../../language/decisions/render.ts";
 import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
 
 /** Upper bound of billed output tokens per question. */
-const OUTPUT_TOKENS_PER_QUESTION = 32;
+export const OUTPUT_TOKENS_PER_QUESTION = 32;
 
 export class DecisionInferenceRequest implements InferenceRequest {
   readonly outline: RequestOutline;
@@ -86,7 +86,7 @@ export class DecisionInferenceRequest implements InferenceRequest {
   }
 }
 
-function promptTokensAt(endpoint: Endpoint, size: DecisionTokenEstimate): number {
+export function promptTokensAt(endpoint: Endpoint, size: DecisionTokenEstimate): number {
   return tokensPerRequest(size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
 }
 
@@ -100,7 +100,7 @@ function logDetail({ questions, images }: DecisionCall): JsonObject {
 }
 
 /** The first capability that the endpoint lacks for this request. */
-function missingDecisionCapability(
+export function missingDecisionCapability(
   ask: DecisionCall,
   size: DecisionTokenEstimate,
   endpoint: Endpoint,

@@ -264,6 +264,20 @@ export function listOffers(
   return { offers: sortOffers(offers.filter(isOffer), "id", snapshot, nowMs), context };
 }
 
+/** The models that the key can use on a surface, in the order of the list. */
+export function usableModels(deps: ModelDeps, exchange: Exchange, surface: Surface): Model[] {
+  const { workspace, key } = principalOf(exchange);
+  const policy = policyOfKey(workspace.policy, key);
+  const context = contextOf(deps, workspace);
+  const { snapshot, nowMs } = context;
+  const offers = [...snapshot.models.values()]
+    .filter(({ hidden, surfaces }) => !hidden && surfaces.includes(surface))
+    .map((model) => offerFor(model, deps, context, policy))
+    .filter((offer) => offer?.model.surfaces.includes(surface) === true)
+    .filter(isOffer);
+  return sortOffers(offers, "id", snapshot, nowMs).map(({ model }) => model);
+}
+
 function modelNotFoundFault(message: string) {
   return fault("model_not_found", { message });
 }
@@ -292,6 +306,7 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
 const SURFACE_OF: ReadonlyMap<string, Surface> = new Map([
   ["decisions", "decisions"],
   ["embeddings", "embeddings"],
+  ["moderation", "moderations"],
   ["reranking", "rerank"],
   ["speech", "speech"],
   ["transcription", "transcriptions"],

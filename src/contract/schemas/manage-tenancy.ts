@@ -17,6 +17,7 @@ const ScopeName = z.enum([
   "inference:messages",
   "inference:embeddings",
   "inference:rerank",
+  "inference:moderations",
   "inference:audio",
   "inference:models",
   "inference:decisions",

@@ -62,18 +62,25 @@ export function checkCallability(endpoint: Endpoint, surface: Surface, context: 
       "no_exchange_rate",
       `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`,
     );
-  if (needsProof(surface) && !context.proofs.isProven(endpoint, surface, context.nowMs))
+  const proven = provenSurface(endpoint, surface);
+  if (needsProof(proven) && !context.proofs.isProven(endpoint, proven, context.nowMs))
     return uncallable(
       "not_proven",
-      `${id} has no valid proof on ${surface} (the operator can run \`gateway probe --endpoint ${id}\`)`,
+      `${id} has no valid proof on ${proven} (the operator can run \`gateway probe --endpoint ${id}\`)`,
     );
   return { is: "callable", price, baseUrl };
+}
+
+/** A decision model moderates over its decisions interface. */
+function provenSurface({ moderations }: Endpoint, surface: Surface): Surface {
+  return surface === "moderations" && moderations?.interface === "decisions" ? "decisions" : surface;
 }
 
 /** The wire format of a surface is a catalogue fact and is never guessed. */
 function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
   switch (surface) {
     case "embeddings":
+    case "moderations":
     case "rerank":
     case "speech":
     case "transcriptions":
@@ -116,6 +123,7 @@ export function isPricedFor(price: Price, surface: Surface): boolean {
         price.perMinuteAudio !== null ||
         (input !== null && (price.audioOutputPer1mTokens !== null || output !== null))
       );
+    case "moderations":
     case "decisions":
       return input !== null || price.perRequest !== null;
   }

@@ -7,6 +7,7 @@ import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionInterface, DecisionSupport } from "./decisions-support.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
+import type { ModerationSupport } from "./moderations-support.ts";
 import type { RerankSupport } from "./rerank-support.ts";
 import type { SpeechSupport } from "./speech-support.ts";
 import type { TranscriptionSupport } from "./transcriptions-support.ts";
@@ -263,6 +264,7 @@ export type Endpoint = {
   readonly decisions: DecisionSupport | null;
   readonly embeddings: EmbeddingSupport | null;
   readonly rerank: RerankSupport | null;
+  readonly moderations: ModerationSupport | null;
   readonly speech: SpeechSupport | null;
   readonly transcriptions: TranscriptionSupport | null;
   readonly sandbox: boolean;

@@ -20,6 +20,7 @@ import type { EvidenceEntry, PriceEvidenceEntry } from "./evidence-schema.ts";
 import { deepFreeze, FrozenMap } from "./frozen-map.ts";
 import { isStale } from "./levels.ts";
 import { modelNamesOf } from "./model-names.ts";
+import { compileModerationSupport } from "./moderations-support.ts";
 import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
 import { compileRerankSupport } from "./rerank-support.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
@@ -254,9 +255,10 @@ function compileEndpoint(
 function compileSurfaceSupport(
   entry: EndpointEntry,
   facts: ProviderRecord,
-): Pick<Endpoint, "decisions" | "embeddings" | "rerank" | "speech" | "transcriptions"> {
+): Pick<Endpoint, "decisions" | "embeddings" | "moderations" | "rerank" | "speech" | "transcriptions"> {
   const serves = (surface: Surface) => entry.surfaces.includes(surface);
   const embeddings = entry.embeddings ?? facts.embeddings;
+  const moderations = entry.moderations ?? facts.moderations;
   const rerank = entry.rerank ?? facts.rerank;
   const speech = entry.speech ?? facts.speech;
   const transcriptions = entry.transcriptions ?? facts.transcriptions;
@@ -265,6 +267,7 @@ function compileSurfaceSupport(
       ? compileDecisionSupport(entry.decisions ?? facts.decisions, logprobsImageSupport(entry))
       : null,
     embeddings: serves("embeddings") && embeddings !== undefined ? compileEmbeddingSupport(embeddings) : null,
+    moderations: serves("moderations") && moderations !== undefined ? compileModerationSupport(moderations) : null,
     rerank: serves("rerank") && rerank !== undefined ? compileRerankSupport(rerank) : null,
     speech: serves("speech") && speech !== undefined ? compileSpeechSupport(speech) : null,
     transcriptions:

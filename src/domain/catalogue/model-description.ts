@@ -5,6 +5,7 @@ const PURPOSES: Readonly<Partial<Record<Surface, string>>> = {
   chat: "chat",
   embeddings: "embedding",
   rerank: "rerank",
+  moderations: "moderation",
   transcriptions: "transcription",
   speech: "text-to-speech",
   decisions: "decision",

@@ -111,6 +111,7 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
     decisions: null,
     embeddings: local.surfaces.includes("embeddings") ? EMBEDDING_SUPPORT : null,
     rerank: local.surfaces.includes("rerank") ? RERANK_SUPPORT : null,
+    moderations: null,
     speech: null,
     transcriptions: null,
     sandbox: false,

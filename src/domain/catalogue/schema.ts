@@ -26,6 +26,7 @@ import {
   webAddress,
   yesNo,
 } from "./field-schemas.ts";
+import { moderationsEntry } from "./moderations-support.ts";
 import { rerankEntry } from "./rerank-support.ts";
 import { speechEntry } from "./speech-support.ts";
 import { transcriptionsEntry } from "./transcriptions-support.ts";
@@ -86,6 +87,7 @@ const endpoint = z.strictObject({
   decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format for decisions."),
   decisions: decisionsEntry.optional().describe("Decision support. Absent: the provider's."),
   embeddings: embeddingsEntry.optional().describe("Embedding support. Absent: the provider's."),
+  moderations: moderationsEntry.optional().describe("Moderation support. Absent: the provider's."),
   rerank: rerankEntry.optional().describe("Rerank support. Absent: the provider's."),
   speech: speechEntry.optional().describe("Speech support. Absent: the provider's."),
   transcriptions: transcriptionsEntry.optional().describe("Transcription support. Absent: the provider's."),
@@ -180,6 +182,7 @@ export const ProviderFile = z.strictObject({
   responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
   decisions: decisionsEntry.optional().describe("Decision support of its endpoints."),
   embeddings: embeddingsEntry.optional().describe("Embedding support of its endpoints."),
+  moderations: moderationsEntry.optional().describe("Moderation support of its endpoints."),
   rerank: rerankEntry.optional().describe("Rerank support of its endpoints."),
   speech: speechEntry.optional().describe("Speech support of its endpoints."),
   transcriptions: transcriptionsEntry.optional().describe("Transcription support of its endpoints."),

@@ -275,6 +275,13 @@ function endpointProblems(parsed: CatalogueRecords): CatalogueProblem[] {
         childLocation(at, "model"),
         "simulated models must be served by simulated providers only, and by no other",
       ),
+      ...problemUnless(
+        (value.moderations ?? provider.moderations)?.interface !== "decisions" ||
+          !value.surfaces.includes("moderations") ||
+          (value.surfaces.includes("decisions") && value.decisions_interface !== undefined),
+        childLocation(at, "surfaces"),
+        "must list decisions, with a decisions_interface, because moderations go over it",
+      ),
       ...endpointLevelProblems(value, provider, region, at),
     ];
   });

@@ -11,6 +11,7 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   decisions: ["request", "answer"],
   embeddings: ["request"],
   rerank: ["request", "answer"],
+  moderations: ["request", "answer"],
   transcriptions: ["request", "answer"],
   speech: ["request"],
 };

@@ -10,6 +10,7 @@ export const SCOPES = [
   "inference:messages",
   "inference:embeddings",
   "inference:rerank",
+  "inference:moderations",
   "inference:audio",
   "inference:models",
   "inference:decisions",

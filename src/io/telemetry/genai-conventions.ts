@@ -94,6 +94,7 @@ const OPERATIONS: Readonly<Record<Surface, string>> = {
   gemini: "generate_content",
   embeddings: "embeddings",
   rerank: "rerank",
+  moderations: "moderation",
   transcriptions: "transcription",
   speech: "speech",
   decisions: "decision",

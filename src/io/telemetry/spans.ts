@@ -24,6 +24,7 @@ const ROUTES: Readonly<Record<Surface, string>> = {
   embeddings: "/v1/embeddings",
   transcriptions: "/v1/audio/transcriptions",
   rerank: "/v1/rerank",
+  moderations: "/v1/moderations",
   speech: "/v1/audio/speech",
   decisions: "/v1/decisions",
 };

@@ -40,6 +40,8 @@ export type DecisionTarget = {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly client: DecisionRenderer;
+  /** Gets the answers of each accepted reply; of a reply in parts, those of all parts last. */
+  readonly onAnswers?: (answers: DecisionAnswers) => void;
 };
 
 /** Decisions are never streamed. */
@@ -131,6 +133,7 @@ function replyOf(result: DecisionResult): WholeReply | UnusableReply {
   const promptReads = ask.questions.length;
   if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, implausibleUsage(ask)))
     return { unusable: "the provider reported more input tokens than the request has" };
+  target.onAnswers?.(answers);
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // An answer without input tokens is implausible; a refusal may be free.
   if (usage.inputTokens === 0 && declined.length < ask.questions.length)

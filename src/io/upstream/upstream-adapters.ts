@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
+import type { ModerationSupport } from "../../domain/catalogue/moderations-support.ts";
 import type { RerankSupport } from "../../domain/catalogue/rerank-support.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import type { TranscriptionSupport } from "../../domain/catalogue/transcriptions-support.ts";
@@ -19,6 +20,8 @@ import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../.
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import type { EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
+import { mistralModerations, openaiModerations } from "../../language/moderations/openai.ts";
+import type { ModerationWireFormat } from "../../language/moderations/wire-format.ts";
 import { bedrockCohereRerank, cohereRerank } from "../../language/rerank/cohere.ts";
 import { jinaRerank, vllmRerank, voyageRerank } from "../../language/rerank/jina.ts";
 import { teiRerank } from "../../language/rerank/tei.ts";
@@ -63,6 +66,8 @@ type UpstreamAdapterTable = {
   readonly generation: Readonly<Record<GenerationFormat, GenerationAdapter>>;
   readonly embeddings: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>>;
   readonly rerank: Readonly<Record<RerankSupport["interface"], RerankWireFormat>>;
+  /** Moderations of decision models go over their decisions interface. */
+  readonly moderations: Readonly<Record<Exclude<ModerationSupport["interface"], "decisions">, ModerationWireFormat>>;
   readonly speech: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>>;
   readonly transcriptions: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWireFormat>>;
   /** Formats that carry all questions in one request; `logprobs` asks one question at a time over a generation format. */
@@ -98,6 +103,7 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     vllm: vllmRerank,
     tei: teiRerank,
   },
+  moderations: { openai: openaiModerations, mistral: mistralModerations },
   speech: {
     openai: openaiSpeech,
     gemini: geminiSpeech,

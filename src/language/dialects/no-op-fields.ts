@@ -153,6 +153,10 @@ export const NO_OP_FIELDS = {
     { path: "return_documents", values: [false], why: DEFAULT },
     { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],
+  moderations: [
+    { path: "provider", why: OWN },
+    { path: "data_classes", why: OWN },
+  ],
   transcriptions: [
     { path: "provider", why: OWN },
     { path: "response_format", values: ["json"], why: DEFAULT },

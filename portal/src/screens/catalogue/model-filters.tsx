@@ -13,6 +13,7 @@ const SURFACES: readonly Option[] = [
   { value: "chat", label: "Chat" },
   { value: "embeddings", label: "Embeddings" },
   { value: "rerank", label: "Rerank" },
+  { value: "moderations", label: "Moderations" },
   { value: "speech", label: "Speech" },
   { value: "transcriptions", label: "Transcription" },
   { value: "decisions", label: "Decisions" },

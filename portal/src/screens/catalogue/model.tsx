@@ -181,7 +181,17 @@ function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] })
   );
 }
 
-const PLAYABLE = ["chat", "messages", "responses", "embeddings", "rerank", "speech", "transcriptions", "decisions"];
+const PLAYABLE = [
+  "chat",
+  "messages",
+  "responses",
+  "embeddings",
+  "rerank",
+  "moderations",
+  "speech",
+  "transcriptions",
+  "decisions",
+];
 
 function playgroundPath(model: PublicModel, workspace: string): string {
   const surface = model.surfaces.find((one) => PLAYABLE.includes(one)) ?? "chat";

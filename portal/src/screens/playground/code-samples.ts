@@ -71,6 +71,8 @@ const TYPESCRIPT_TEMPLATES: Readonly<Record<Surface, ScriptTemplate>> = {
       : `const answer = await client.responses.create(${literal});\nconsole.log(answer.output_text, answer.output);`),
   embeddings: (literal, _body, origin) =>
     `${openai(origin)}const answer = await client.embeddings.create(${literal});\nfor (const { embedding } of answer.data) console.log(embedding.length, embedding.slice(0, 4));`,
+  moderations: (literal, _body, origin) =>
+    `${openai(origin)}const answer = await client.moderations.create(${literal});\nconsole.log(answer.results);`,
   rerank: (literal, _body, origin) => posted(literal, `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `import { writeFile } from "node:fs/promises";\n${openai(origin)}const answer = await client.audio.speech.create(${literal});\nawait writeFile("speech.${String(body["response_format"])}", Buffer.from(await answer.arrayBuffer()));`,
@@ -128,6 +130,8 @@ const PYTHON_TEMPLATES: Readonly<Record<Surface, PythonTemplate>> = {
     }`,
   embeddings: (literal, body, origin) =>
     `${pythonOpenai(origin)}answer = client.embeddings.create(**${literal(body)})\nfor row in answer.data:\n    print(len(row.embedding), row.embedding[:4])`,
+  moderations: (literal, body, origin) =>
+    `${pythonOpenai(origin)}answer = client.moderations.create(**${literal(body)})\nprint(answer.results)`,
   rerank: (literal, body, origin) => pythonPosted(literal(body), `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `${pythonOpenai(origin)}with client.audio.speech.with_streaming_response.create(**${literal(body)}) as answer:\n    answer.stream_to_file("speech.${String(body["response_format"])}")`,

@@ -5,6 +5,7 @@ export const SURFACES = [
   { id: "responses", label: "Responses", path: "/v1/responses" },
   { id: "embeddings", label: "Embeddings", path: "/v1/embeddings" },
   { id: "rerank", label: "Rerank", path: "/v1/rerank" },
+  { id: "moderations", label: "Moderations", path: "/v1/moderations" },
   { id: "speech", label: "Speech", path: "/v1/audio/speech" },
   { id: "transcriptions", label: "Transcription", path: "/v1/audio/transcriptions" },
   { id: "decisions", label: "Decisions", path: "/v1/decisions" },

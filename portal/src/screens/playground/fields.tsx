@@ -147,6 +147,23 @@ export function EmbeddingsForm(props: FormProps) {
   );
 }
 
+export function ModerationsForm(props: FormProps) {
+  const { draft, write } = props;
+  return (
+    <>
+      <Field label="Text" error={fieldError(props, "prompt")}>
+        <Textarea
+          rows={4}
+          value={draft.prompt}
+          onChange={(event) => write({ prompt: event.target.value })}
+          placeholder="The text to judge"
+        />
+      </Field>
+      <Attachments draft={draft} write={write} />
+    </>
+  );
+}
+
 export function RerankForm(props: FormProps) {
   const { draft, write } = props;
   return (

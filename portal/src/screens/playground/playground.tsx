@@ -12,6 +12,7 @@ import {
   DecisionsForm,
   EmbeddingsForm,
   type FormProps,
+  ModerationsForm,
   RerankForm,
   SpeechForm,
   TranscriptionForm,
@@ -203,6 +204,8 @@ function SurfaceForm({ form, voices, file, setFile }: SurfaceFormProps) {
       return <EmbeddingsForm {...form} />;
     case "rerank":
       return <RerankForm {...form} />;
+    case "moderations":
+      return <ModerationsForm {...form} />;
     case "speech":
       return <SpeechForm {...form} voices={voices} />;
     case "transcriptions":

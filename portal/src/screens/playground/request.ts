@@ -37,6 +37,7 @@ function bodyOf(draft: Draft, encodeAttachment: EncodeAttachment): Body {
   if (isChat(surface)) return { chat, messages, responses }[surface](draft, encodeAttachment);
   if (surface === "embeddings") return embeddings(draft);
   if (surface === "rerank") return rerank(draft);
+  if (surface === "moderations") return moderations(draft, encodeAttachment);
   return surface === "speech" ? speech(draft) : decisions(draft, encodeAttachment);
 }
 
@@ -129,6 +130,16 @@ function rerank(draft: Draft): Body {
   if (draft.instructions.trim() === "") throw new ValidationError("instructions", "Enter a query.");
   if (documents.length === 0) throw new ValidationError("prompt", "Enter at least one document, one per line.");
   return { model: draft.model, query: draft.instructions, documents, return_documents: true };
+}
+
+function moderations(draft: Draft, encodeAttachment: EncodeAttachment): Body {
+  const images = draft.attachments.filter(isImage);
+  if (draft.prompt.trim() === "" && images.length === 0)
+    throw new ValidationError("prompt", "Enter the text to judge.");
+  if (images.length === 0) return { model: draft.model, input: draft.prompt };
+  const text = draft.prompt.trim() === "" ? [] : [{ type: "text", text: draft.prompt }];
+  const parts = images.map((file) => ({ type: "image_url", image_url: { url: encodeAttachment(file) } }));
+  return { model: draft.model, input: [...text, ...parts] };
 }
 
 function speech(draft: Draft): Body {

@@ -12,6 +12,7 @@ import { valueAt } from "./model-reply.ts";
 import { Ranking } from "./ranking.tsx";
 import type { PlaygroundRun } from "./run.ts";
 import { Vectors } from "./vectors.tsx";
+import { Verdicts } from "./verdicts.tsx";
 
 /** The model's response, rendered by surface. */
 export function ResponseView({ draft, run }: { readonly draft: Draft; readonly run: PlaygroundRun }) {
@@ -91,6 +92,7 @@ function NonChatResponse({ draft, run }: { readonly draft: Draft; readonly run: 
   if (run.body === null) return null;
   if (draft.surface === "embeddings") return <Vectors body={run.body} />;
   if (draft.surface === "rerank") return <Ranking body={run.body} />;
+  if (draft.surface === "moderations") return <Verdicts body={run.body} />;
   if (draft.surface === "decisions") return <Decisions body={run.body} />;
   return (
     <div className="grid gap-1">

@@ -16,6 +16,7 @@ const SURFACE_NAMES: Readonly<Record<Surface, Surface>> = {
   gemini: "gemini",
   embeddings: "embeddings",
   rerank: "rerank",
+  moderations: "moderations",
   transcriptions: "transcriptions",
   speech: "speech",
   decisions: "decisions",
