@@ -1,5 +1,3 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
-
 /**
  * `conflict`: the row exists already. `rejected`: the data is permanently unacceptable. `unavailable`: a retry may succeed.
  */
@@ -21,16 +19,4 @@ export class StoreError extends Error {
     this.failure = failure;
     this.reason = reason;
   }
-}
-
-const RETRY_AFTER_SECONDS = 5;
-
-/** The fault for a temporarily unavailable store; undefined for every other error. */
-export function unavailableFault(error: unknown): Fault | undefined {
-  if (!(error instanceof StoreError) || error.failure !== "unavailable") return undefined;
-  return fault("service_unavailable", {
-    message: `The store does not respond. Try again in ${RETRY_AFTER_SECONDS} s.`,
-    headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
-    detail: { cause: error.message },
-  });
 }

@@ -1,4 +1,3 @@
-import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 
 const CONSTRAINT_PRIMARY_KEY = 1555;
@@ -20,7 +19,6 @@ const MISMATCH_CODE = 20;
 
 export function storeFailureOf(error: unknown): StoreFailure {
   if (error instanceof StoreError) return error.failure;
-  if (error instanceof UnbalancedTransaction) return "rejected";
   // Errors of JavaScript itself (a number out of range, invalid JSON) are permanent.
   if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError) return "rejected";
   if (isUniqueViolation(error)) return "conflict";

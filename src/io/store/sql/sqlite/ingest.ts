@@ -41,6 +41,9 @@ function yieldCore(): void {
   Atomics.wait(neverNotified, 0, 0, YIELD_MS);
 }
 
+/** Writes a batch and returns how many of its records were committed. */
+export type Ingest = (batch: RecordBatch) => number;
+
 type IngestStatements = ReturnType<typeof prepareStatements>;
 
 /**
@@ -50,7 +53,7 @@ type IngestStatements = ReturnType<typeof prepareStatements>;
  *
  * Returns how many records were committed: when `isAwaited`, others get the connection before the rest of the batch.
  */
-export function prepareIngest(db: DatabaseSync, isAwaited: () => boolean): (batch: RecordBatch) => number {
+export function prepareIngest(db: DatabaseSync, isAwaited: () => boolean): Ingest {
   const statements = prepareStatements(db);
   const shapes = new ShapeIds();
   const reader = new IngestFieldsReader();

@@ -1,5 +1,4 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { collectGarbage } from "../../../../kit/release-memory.ts";
 import type {
   SqliteWorkerData,
   StoreWorkerCall,
@@ -7,7 +6,7 @@ import type {
   StoreWorkerRequest,
 } from "../store-worker-protocol.ts";
 import { storeFailureOf } from "./errors.ts";
-import { prepareIngest } from "./ingest.ts";
+import type { Ingest } from "./ingest.ts";
 import { openDatabaseFile, openForReading } from "./open-database-file.ts";
 import { statementRunner } from "./statement-runner.ts";
 
@@ -16,15 +15,15 @@ const data: SqliteWorkerData = workerData;
 const db = data.access === "read" ? openForReading(data.file) : openDatabaseFile(data.file);
 const isAwaited = () => data.access === "write" && Atomics.load(data.waiting, 0) > 0;
 const query = statementRunner(db);
-let ingest: ReturnType<typeof prepareIngest> | undefined;
+let ingest: Ingest | undefined;
 
-function execute(request: StoreWorkerRequest) {
+async function execute(request: StoreWorkerRequest) {
   switch (request.is) {
     case "query":
       return query(request.sql, request.parameters);
     case "ingest":
-      // Prepared at first use, because the migrations create the tables.
-      ingest ??= prepareIngest(db, isAwaited);
+      // Loaded with the first batch, because readers never need it; prepared then, because the migrations create the tables.
+      ingest ??= (await import("./ingest.ts")).prepareIngest(db, isAwaited);
       return { rows: [], changes: BigInt(ingest(request.batch)) };
     case "close":
       db.close();
@@ -32,9 +31,9 @@ function execute(request: StoreWorkerRequest) {
   }
 }
 
-parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
+parentPort?.on("message", async ({ id, request }: StoreWorkerCall) => {
   try {
-    const reply = { id, is: "done", ...execute(request) };
+    const reply = { id, is: "done", ...(await execute(request)) };
     parentPort?.postMessage(reply);
     if (request.is === "close") parentPort?.close();
   } catch (error) {
@@ -46,4 +45,7 @@ parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
 
 /** After startup, the garbage of migrations and first reads can be collected. */
 const STARTUP_GC_DELAY_MS = 3_000;
-setTimeout(collectGarbage, STARTUP_GC_DELAY_MS).unref();
+setTimeout(async () => {
+  const { collectGarbage } = await import("../../../../kit/release-memory.ts");
+  collectGarbage();
+}, STARTUP_GC_DELAY_MS).unref();
