@@ -93,6 +93,8 @@ try {
       holdOutputTokens: 4096,
       requestTimeoutMs: 600_000,
       responseMaxBytes: 1,
+      binaryFrameMaxBytes: 1,
+      preambleMaxChars: 1,
       frameMaxChars: 1,
       keepAliveMs: 1,
       attemptsMax: 3,

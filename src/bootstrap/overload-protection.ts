@@ -34,6 +34,8 @@ export function pipelineLimits(config: Config): GatewayDeps["limits"] {
     responseMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
     wholeResponse: wholeResponseTimeouts(config),
     frameMaxChars: config.GATEWAY_ANSWER_MAX_EVENT,
+    binaryFrameMaxBytes: config.GATEWAY_ANSWER_MAX_BINARY_EVENT,
+    preambleMaxChars: config.GATEWAY_ANSWER_MAX_PREAMBLE,
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,
     queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,

@@ -5,12 +5,12 @@ export type SseFrame = { readonly event: string | null; readonly data: string };
 
 /** An event of a stream is longer than its reader accepts. */
 export class OversizedEventError extends Error {
-  readonly max: number;
+  readonly unit: "characters" | "bytes";
 
   constructor(max: number, unit: "characters" | "bytes") {
     super(`an event longer than ${max} ${unit}`);
     this.name = "OversizedEvent";
-    this.max = max;
+    this.unit = unit;
   }
 }
 

@@ -30,7 +30,17 @@ export const RESPONSE_SETTINGS = {
   GATEWAY_ANSWER_MAX_EVENT: setting(
     integer(65_536, 268_435_456),
     16 * 1024 * 1024,
-    "Longest stream event of a provider, in characters; a binary one of Amazon Bedrock has at most 2097152 bytes.",
+    "Longest stream event of a provider, in characters.",
+  ),
+  GATEWAY_ANSWER_MAX_BINARY_EVENT: setting(
+    integer(65_536, 16_777_216),
+    2 * 1024 * 1024,
+    "Longest binary stream event of Amazon Bedrock, in bytes. It is checked and decoded in one turn of the event loop.",
+  ),
+  GATEWAY_ANSWER_MAX_PREAMBLE: setting(
+    integer(65_536, 33_554_432),
+    1024 * 1024,
+    "Most characters of the stream events before the first content, which are held back until it arrives. Instructions and tools that a provider echoes there are added.",
   ),
   GATEWAY_ANSWER_SLICE_BYTES: setting(
     integer(65_536, 16_777_216),

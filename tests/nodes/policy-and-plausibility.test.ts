@@ -132,6 +132,8 @@ describe("policy", () => {
 });
 
 const whole = (model: string) => chatAnswer(model);
+const withMember = (x: Json) => (model: string) => ({ ...whole(model), x });
+const nested = (levels: number): Json => (levels === 0 ? 0 : [nested(levels - 1)]);
 const withUsage = (usage: Json) => (model: string) => ({ ...whole(model), usage });
 
 describe("a node with implausible replies", () => {
@@ -147,6 +149,8 @@ describe("a node with implausible replies", () => {
     ["a usage that is no object", withUsage("many"), "its usage is not an object"],
     ["no answer", () => ({ hello: "world" }), "not a valid response of its dialect"],
     ["no JSON", () => "<html>hello</html>", "not a valid response of its dialect"],
+    ["too many members", withMember(Array.from({ length: 400_000 }, () => 0)), "more than 400000 members and items"],
+    ["deep nesting", withMember(nested(200)), "nested deeper than 128 levels"],
   ];
 
   test.each(LIES)(

@@ -162,6 +162,8 @@ export class Process {
         requestTimeoutMs: shape.requestTimeoutMs,
         responseMaxBytes: 64 * 1024,
         frameMaxChars: 16 * 1024,
+        binaryFrameMaxBytes: 16 * 1024,
+        preambleMaxChars: 16 * 1024,
         keepAliveMs: KEEP_ALIVE_MS,
         attemptsMax: shape.attemptsMax,
         queueWaitMs: shape.queue.waitMs,

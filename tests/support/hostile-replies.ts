@@ -32,6 +32,8 @@ function contentOf(kind: string, bytes: number): Content {
       return { ...plain, argumentsText: `{"k":[${repeated("0.25,", bytes)}0]}` };
     case "log-probs":
       return { ...plain, logprobs: `{"content":[${repeated('{"token":"a","logprob":-1,"bytes":[97]},', bytes)}{}]}` };
+    case "small parts":
+      return { text: '"word "', parts: 5_000 };
     default:
       return { text: `"${repeated("word ", bytes / 500)}"`, parts: 500 };
   }

@@ -22,6 +22,7 @@ import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { ResponseGuard } from "../../io/upstream/response-guard.ts";
 import type { ResponseTimeouts, Transport } from "../../io/upstream/transport.ts";
+import type { FrameLimits } from "../../io/upstream/upstream-adapter.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import type { Timers } from "../../kit/timers.ts";
@@ -106,13 +107,14 @@ export type GatewayDeps = {
   readonly onNotice: (notice: OperatorEvent) => void;
 };
 
-export type RequestLimits = {
+export type RequestLimits = FrameLimits & {
   readonly holdOutputTokens: number;
   readonly requestTimeoutMs: number;
   readonly responseMaxBytes: number;
   /** For responses that are not streamed; absent: the transport's timeouts. */
   readonly wholeResponse?: ResponseTimeouts;
-  readonly frameMaxChars: number;
+  /** Of the events that are held back before the first content of a stream. */
+  readonly preambleMaxChars: number;
   readonly keepAliveMs: number;
   readonly attemptsMax: number;
   readonly queueWaitMs: number;

@@ -12,7 +12,6 @@ import type { AudioPiece, AudioStream, ReplyStream, StreamedReply, StreamPiece }
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { classifyProblem, IGNORE } from "./error-response.ts";
-import type { RequestLimits } from "./gateway-deps.ts";
 import { isShort, isShortFrame, LongFrames, type LongFramesDeps } from "./long-frames.ts";
 import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 
@@ -25,10 +24,11 @@ type StreamReading = {
   readonly resolve: (outcome: AttemptOutcome) => void;
 };
 
-/** Limit of the events that are held back before the first content. */
-const PREAMBLE_CHARS_MAX = 1024 * 1024;
 /** Three preamble events may echo the request, with every character escaped to six. */
 const ECHO_FACTOR_MAX = 18;
+/** Settings of the limits, by the unit of an event. */
+const EVENT_SETTINGS = { characters: "GATEWAY_ANSWER_MAX_EVENT", bytes: "GATEWAY_ANSWER_MAX_BINARY_EVENT" } as const;
+const BEFORE_CONTENT = "characters before its first content (GATEWAY_ANSWER_MAX_PREAMBLE)";
 const COMMENT_KEEP_ALIVE = ": keep-alive\n\n";
 
 /** Relays the event stream of one attempt. */
@@ -70,9 +70,9 @@ class StreamRelay {
     const { call, adapter, provider, resolve } = reading;
     const relay = this.#relay;
     const stream = this.#stream;
-    const events = adapter.openFrameReader(relay.gateway.limits.frameMaxChars);
+    const events = adapter.openFrameReader(relay.gateway.limits);
     let preambleChars = 0;
-    const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (adapter.echoedChars ?? 0);
+    const preambleMax = relay.gateway.limits.preambleMaxChars + ECHO_FACTOR_MAX * (adapter.echoedChars ?? 0);
     const check = adapter.openFrameCheck?.();
     let isEnded = false;
     let long: LongFrames | undefined;
@@ -111,7 +111,7 @@ class StreamRelay {
             this.#preamble.push(piece.text);
             preambleChars += piece.text.length;
             if (preambleChars > preambleMax)
-              failure = classifyShape(`more than ${preambleMax} characters before its first content`, provider);
+              failure = classifyShape(`more than ${preambleMax} ${BEFORE_CONTENT}`, provider);
           }
         } else if (piece.is === "end") {
           ended = true;
@@ -125,7 +125,7 @@ class StreamRelay {
       else if (ended) this.#finishStream(provider, finish, fail);
       return hasRoom || isEnded ? "more" : "pause";
     };
-    const failReading = (error: unknown) => fail(classifyUnread(error, provider, relay.gateway.limits));
+    const failReading = (error: unknown) => fail(classifyUnread(error, provider));
     const openLong = () =>
       openLongFrames(relay, reading, {
         read: (frame, work) =>
@@ -254,12 +254,10 @@ function yieldAfter({ length }: Buffer, next: "more" | "pause", call: UpstreamCa
   return "pause";
 }
 
-function classifyUnread(error: unknown, provider: string, { frameMaxChars }: RequestLimits): FailureVerdict {
+function classifyUnread(error: unknown, provider: string): FailureVerdict {
   if (error instanceof OversizedTextError) return classifyShape(error.message, provider);
-  if (error instanceof OversizedEventError) {
-    const setting = error.max === frameMaxChars ? "GATEWAY_ANSWER_MAX_EVENT" : undefined;
-    return classifyShape(error.message + inParentheses(setting), provider);
-  }
+  if (error instanceof OversizedEventError)
+    return classifyShape(error.message + inParentheses(EVENT_SETTINGS[error.unit]), provider);
   const why = error instanceof ImplausibleFrameError ? error.message : "an event cannot be read";
   return classifyMalformed(why, provider);
 }

@@ -21,7 +21,7 @@ const ADAPTER: UpstreamAdapter = {
   effort: undefined,
   encode: () => "",
   decodeResponse: () => undefined,
-  openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+  openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
   openReplyStream: () => new PassthroughChatStream(headOf("own"), false),
   decodeProblem,
 };
@@ -55,6 +55,8 @@ function openRelay() {
       requestTimeoutMs: 1000,
       responseMaxBytes: 1,
       frameMaxChars: 10_000,
+      binaryFrameMaxBytes: 10_000,
+      preambleMaxChars: 10_000,
       attemptsMax: 1,
       queueWaitMs: 1,
     },

@@ -76,7 +76,7 @@ function commonMembers({ ignoredFields }: DecisionCall): CommonMembers {
     effort: undefined,
     omitted: ignoredFields,
     unusableFaultCode: "upstream_invalid_answer",
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream() {
       throw new Error("decisions arrived as a stream");
     },

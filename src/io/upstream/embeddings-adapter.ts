@@ -155,7 +155,7 @@ function batchAdapter(
       work.end();
       return batchOf({ ...answer, omitted: omittedMembers(value, wire.reply) }, vectors);
     },
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream() {
       throw new Error("vectors arrived as a stream");
     },

@@ -42,7 +42,7 @@ export function passthroughChat(
     },
     form: CHAT_REPLY_SHAPE,
     decodeResponse: (source) => decodePassthroughReply(source, head.id, ownModel, text),
-    openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughChatStream(head, call.includeUsage, ownModel, text),
     decodeProblem,
   };

@@ -33,7 +33,7 @@ export function passthroughGemini(inbound: InboundGemini, { endpoint, model, hea
     omitted: hasSealedSignatures(body) ? ["contents[].parts[].thoughtSignature"] : [],
     encode: () => encodePassthrough(body),
     decodeResponse: (source) => decodePassthroughReply(source, head.id),
-    openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughGeminiStream(head.id, reply.framing),
     decodeProblem,
   };

@@ -29,7 +29,7 @@ import {
   rawPredictPath,
 } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { withComparedModel } from "./compared-model.ts";
-import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
+import type { AdapterTarget, FrameLimits, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
 const CLAUDE_PREFIX = "anthropic/claude-";
 /** How much of a beta name is reported. */
@@ -123,7 +123,7 @@ const MESSAGES_ROUTES: Readonly<
       auth: "bearer",
       headers: {},
       streamContentType: "application/vnd.amazon.eventstream",
-      openFrameReader: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
+      openFrameReader: ({ binaryFrameMaxBytes }) => new ConverseFrames(binaryFrameMaxBytes),
       openReplyStream: () => new InvokeModelStream(own),
       omitted: [
         ...INVOKE_UNSUPPORTED_FIELDS.filter((key) => inbound.body.members.has(key)),
@@ -138,7 +138,7 @@ const MESSAGES_ROUTES: Readonly<
 
 const SSE_STREAM = {
   streamContentType: "text/event-stream",
-  openFrameReader: (frameMaxChars: number) => new SseReader(frameMaxChars),
+  openFrameReader: ({ frameMaxChars }: FrameLimits) => new SseReader(frameMaxChars),
 } as const;
 
 const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [

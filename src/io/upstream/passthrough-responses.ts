@@ -41,7 +41,7 @@ export function passthroughResponses(
     encode: () => patchMembers(inbound.body, patches),
     form: RESPONSES_REPLY_SHAPE,
     decodeResponse: (source) => decodePassthroughReply(source, ownership),
-    openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughResponsesStream(ownership),
     decodeProblem: decodeProblem,
   };

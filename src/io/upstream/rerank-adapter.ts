@@ -96,7 +96,7 @@ function batchAdapter(
       onBatch(reply);
       return reply;
     },
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream() {
       throw new Error("a ranking arrived as a stream");
     },

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { frameValue, JsonDocument } from "../../kit/json-document.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
 import { withPlausibilityChecks } from "./response-plausibility.ts";
@@ -17,7 +18,7 @@ const LENIENT: UpstreamAdapter = {
   effort: undefined,
   encode: () => "",
   decodeResponse: () => REPLY,
-  openFrameReader: (max) => new SseReader(max),
+  openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
   openReplyStream() {
     throw new Error("not used in this test");
   },
@@ -81,6 +82,29 @@ describe("plausibility of a node's response", () => {
     const vectors = { model: "llama3", data: [{}, {}, {}] };
     expect(problemIn({ ...vectors, usage: { prompt_tokens: 3_000 } })).toBeUndefined();
     expect(problemIn({ ...vectors, usage: { prompt_tokens: 3_001 } })).toContain("exceeds");
+  });
+
+  test("SAFE-01 a response and a stream event are parsed once, for the check and the decoder together", () => {
+    const decoded: unknown[] = [];
+    const decoder: UpstreamAdapter = {
+      ...LENIENT,
+      decodeResponse(source) {
+        decoded.push(JsonDocument.of(source).value);
+        return REPLY;
+      },
+    };
+    const checked = withPlausibilityChecks(decoder, expectationWith(null));
+    const parse = vi.spyOn(JSON, "parse");
+    checked.decodeResponse(Buffer.from(JSON.stringify(replyWith("Hi.", {}))), {});
+    const frame = { event: null, data: JSON.stringify({ id: "c-1", model: "llama3", choices: [] }) };
+    const read = checked.openFrameCheck?.()(frame);
+    decoded.push(read && frameValue(read));
+    const parses = parse.mock.calls.length;
+    parse.mockRestore();
+    expect([parses, decoded]).toEqual([
+      2,
+      [expect.objectContaining({ model: "llama3" }), expect.objectContaining({ id: "c-1", model: "llama3" })],
+    ]);
   });
 
   test("NODE-03 every sub-request is checked", () => {

@@ -54,7 +54,7 @@ export function speechAdapter(
         pcm: support.pcm,
         implausible: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
       }),
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream() {
       throw new Error("speech is relayed as bytes");
     },

@@ -86,7 +86,7 @@ export function transcriptionsAdapter(
       if ("unusable" in reply) return reply;
       return { ...reply, omitted, renderInSlices: (...counted) => runInSlices(reply.steps(...counted), work) };
     },
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream: () => new TranscriptStream(wire, billedBy, file),
     decodeProblem: wire.decodeProblem,
   };

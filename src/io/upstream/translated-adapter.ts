@@ -57,7 +57,8 @@ export function translatedAdapter(
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
       return translatedReply(named.restoreNames(events), client, head, call, text);
     },
-    openFrameReader: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
+    openFrameReader: ({ frameMaxChars, binaryFrameMaxBytes }) =>
+      dialect.framing === "sse" ? new SseReader(frameMaxChars) : new ConverseFrames(binaryFrameMaxBytes),
     openReplyStream: () => {
       const reader = named.reader(dialect.openReader(context));
       return new TranslatedStream(reader, client.openWriter(head, call), text);

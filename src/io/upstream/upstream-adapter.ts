@@ -66,6 +66,9 @@ export type AdapterTarget = {
   readonly excludedTools?: readonly number[] | undefined;
 };
 
+/** The longest frames: SSE events, and binary messages, which are checked and decoded at once. */
+export type FrameLimits = { readonly frameMaxChars: number; readonly binaryFrameMaxBytes: number };
+
 /** Splits a byte stream into frames; throws if a frame exceeds its limit. */
 export type FrameReader = {
   /** Length of the unfinished frame. */
@@ -122,7 +125,7 @@ export type UpstreamAdapter = {
   openAudioStream?(headers: IncomingHttpHeaders): AudioStream;
   /** The fault for an error by which the model declines to answer; undefined for any other error. */
   refusalFault?(problem: UpstreamProblem): Fault | undefined;
-  openFrameReader(frameMaxChars: number): FrameReader;
+  openFrameReader(limits: FrameLimits): FrameReader;
   /** Checks each frame of a stream before it is read; throws at an implausible one. */
   openFrameCheck?(): (frame: StreamFrame) => StreamFrame;
   openReplyStream(): ReplyStream;

@@ -208,6 +208,8 @@ const LIMITS: AdmissionDeps["limits"] = {
   requestTimeoutMs: 10_000,
   responseMaxBytes: 64 * 1024,
   frameMaxChars: 16 * 1024,
+  binaryFrameMaxBytes: 16 * 1024,
+  preambleMaxChars: 16 * 1024,
   keepAliveMs: 1000,
   attemptsMax: 1,
   queueWaitMs: 0,

@@ -6,16 +6,13 @@ import type { StreamFrame } from "../../upstream-dialect.ts";
 export const EXCEPTION_PREFIX = "exception:";
 export const DAMAGED_FRAME = "damaged";
 
-/** A binary message is checked and decoded at once, so it must be shorter than a textual one. */
-const MESSAGE_BYTES_MAX = 2 * 1024 * 1024;
-
 /** Converts messages of the binary event stream to frames; an exception or a damaged message is the last frame. Throws above its limit. */
 export class ConverseFrames {
   readonly #reader: EventStreamReader;
   #oversized: OversizedEventError | undefined;
 
   constructor(frameMaxBytes: number) {
-    this.#reader = new EventStreamReader(Math.min(frameMaxBytes, MESSAGE_BYTES_MAX));
+    this.#reader = new EventStreamReader(frameMaxBytes);
   }
 
   get pendingChars(): number {
