@@ -7,6 +7,7 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
+import { withFetchLimits } from "../io/upstream/library-fetch.ts";
 import { createOidcClient } from "../io/upstream/oidc-client.ts";
 import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import type { Transport } from "../io/upstream/transport.ts";
@@ -54,6 +55,7 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
     publicUrl: config.GATEWAY_PUBLIC_URL,
     signUp: config.GATEWAY_SIGNUP,
     oidc: oidcProvider(config, transport),
+    withFetchLimits,
     mail: accountMailer(config, ids, log),
     warn: (detail, message) => log.warn(detail, message),
   });

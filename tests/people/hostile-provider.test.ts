@@ -1,5 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CRIMES, HONEST, type HostileProvider, startHostileProvider } from "../support/hostile-oidc.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import {
+  CRIMES,
+  HONEST,
+  HOSTILE_KEYS,
+  type HostileProvider,
+  startHostileProvider,
+  UNUSABLE,
+} from "../support/hostile-oidc.ts";
 import { type Browser, OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
 import { unusedPort } from "../support/upstream.ts";
 
@@ -95,8 +102,20 @@ test("PORTAL-11 an ID token is accepted from the provider only, never from a cli
   expect([posted.status, posted.body.error.code]).toEqual([400, "unsupported_parameter"]);
 });
 
-test("PORTAL-11 a discovery document of another issuer disables single sign-on", async () => {
-  await provider.commit("discovery of another issuer");
+test("PORTAL-11 SAFE-01 keys beyond the limits of documents verify no token", async () => {
+  await provider.commit(HOSTILE_KEYS);
+  const beside = await peopleGateway({ env: { ...provider.env, PORT: "0" } });
+  onTestFinished(() => beside.close());
+  await beside.setUp();
+  const refused = beside.browser();
+  expect(await arrive(refused, await callback(refused))).toEqual(REFUSED);
+  await provider.commit("none");
+  const accepted = beside.browser();
+  expect((await arrive(accepted, await callback(accepted))).person).toBe(VICTIM);
+});
+
+test.each(UNUSABLE)("PORTAL-11 SAFE-01 single sign-on is unavailable: %s", async (crime) => {
+  await provider.commit(crime);
   const beside = await peopleGateway({ env: { ...provider.env, PORT: "0" } });
   const begun = await beside.browser().post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" });
   await beside.close();

@@ -37,9 +37,27 @@ export const CRIMES = [
   "not a token",
   "no ID token",
   "the user information is of another subject",
+  "user information of many members",
+  "user information of many megabytes",
+  "a token response nested too deeply",
+  "a token response of many megabytes",
 ] as const;
 
-export type OidcCrime = (typeof HONEST)[number] | (typeof CRIMES)[number] | "discovery of another issuer";
+/** What makes a provider unusable: the gateway reads these documents once. */
+export const UNUSABLE = [
+  "discovery of another issuer",
+  "discovery of many members",
+  "discovery of many megabytes",
+] as const;
+
+/** The library keeps keys: only a gateway that has none yet reads these. */
+export const HOSTILE_KEYS = "keys of many members";
+
+export type OidcCrime =
+  | (typeof HONEST)[number]
+  | (typeof CRIMES)[number]
+  | (typeof UNUSABLE)[number]
+  | typeof HOSTILE_KEYS;
 export type OidcOrder = { readonly crime: OidcCrime };
 
 export type HostileProvider = {

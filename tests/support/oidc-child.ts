@@ -13,6 +13,14 @@ const ownJwk = { ...(await exportJWK(own.privateKey)), kid: KEY_ID, alg: "RS256"
 const foreignJwk = await exportJWK(foreign.publicKey);
 let crime: OidcCrime = "none";
 
+/** How crimes name the documents of these paths. */
+const DOCUMENTS: Readonly<Record<string, string>> = {
+  "/.well-known/openid-configuration": "discovery of",
+  "/token": "a token response",
+  "/me": "user information of",
+  "/jwks": "keys of",
+};
+
 function rsaKey() {
   return generateKeyPairSync("rsa", { modulusLength: 2048 });
 }
@@ -40,6 +48,11 @@ provider.use(async (context, next) => {
   else if (path === "/me" && crime === "the user information is of another subject") body["sub"] = "somebody-else";
   else if (path === "/.well-known/openid-configuration" && crime === "discovery of another issuer")
     body["issuer"] = "https://another-issuer.example";
+  const document = DOCUMENTS[path];
+  if (document === undefined || !crime.startsWith(document)) return;
+  if (crime.endsWith("members")) body["pad"] = Array.from({ length: 40_000 }, () => 0);
+  else if (crime.endsWith("megabytes")) body["pad"] = "x".repeat(3 * 1024 * 1024);
+  else if (crime.endsWith("deeply")) body["pad"] = JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`);
 });
 
 async function falsify(body: Record<string, unknown>): Promise<void> {
@@ -54,7 +67,14 @@ async function falsify(body: Record<string, unknown>): Promise<void> {
     "the client among several audiences": () => signed({ aud: [clientId, "another"], azp: clientId }),
     "no email address in the ID token": () => without("email", "email_verified"),
     "the user information is of another subject": () => without("email", "email_verified"),
+    "user information of many members": () => without("email", "email_verified"),
+    "user information of many megabytes": () => without("email", "email_verified"),
+    "a token response nested too deeply": () => signed({}),
+    "a token response of many megabytes": () => signed({}),
     "discovery of another issuer": () => signed({}),
+    "discovery of many members": () => signed({}),
+    "keys of many members": () => signed({}),
+    "discovery of many megabytes": () => signed({}),
     "another issuer": () => signed({ iss: "https://another-issuer.example" }),
     "the issuer with a slash": () => signed({ iss: `${issuer}/` }),
     "no issuer": () => without("iss"),

@@ -64,6 +64,8 @@ export type AccountsDeps = {
   readonly origin: string;
   readonly signUp: SignUpMode;
   readonly oidc: OidcProvider | null;
+  /** Limits what the auth library reads from the OpenID provider during this work. */
+  withFetchLimits<T>(work: () => T): T;
   /** Sends in the background. Null: no mail server is configured. */
   readonly mail: ((mail: AccountMail) => void) | null;
   readonly warn: Log["warn"];

@@ -68,7 +68,8 @@ export class AuthLibrary {
   async withSso(): Promise<OpenLibrary> {
     const { oidc } = this.#deps;
     if (oidc === null) return this.open();
-    this.#ssoLibrary ??= withTimeout(DISCOVERY_TIMEOUT_MS, this.#createWithSso(oidc));
+    const create = () => this.#createWithSso(oidc);
+    this.#ssoLibrary ??= withTimeout(DISCOVERY_TIMEOUT_MS, this.#deps.withFetchLimits(create));
     try {
       return await this.#ssoLibrary;
     } catch (error) {
@@ -103,7 +104,7 @@ export class AuthLibrary {
     return {
       handle: (request, call) => {
         this.#calls.add(request, call);
-        return auth.handler(request);
+        return this.#deps.withFetchLimits(() => auth.handler(request));
       },
       supportsReauthentication: false,
     };

@@ -60,12 +60,15 @@ async function signedInUser(
   const problem = claimsProblem(claims, clientId, clock.nowMs());
   if (problem !== undefined) return refuse(problem);
   if (typeof claims["email"] === "string") return userOf(claims);
-  const more = accessToken === undefined ? undefined : await userInfo(discoveryUrl, accessToken);
+  const more = accessToken === undefined ? undefined : await userInfo(discoveryUrl, accessToken).catch(toReason);
   if (more === undefined) return refuse("it has no email address");
+  if (more instanceof Error) return refuse(more.message);
   // Otherwise an access token of another person would sign in that person.
   if (more["sub"] !== claims["sub"]) return refuse("the user information is of another subject");
   return userOf({ ...more, sub: claims["sub"] });
 }
+
+const toReason = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
 
 function userOf(claims: JsonObject) {
   const { sub, email, email_verified, name, picture } = claims;
