@@ -81,10 +81,14 @@ test("each gateway has its own journal, time to drain, and a server line at the 
     expect(service.volumes, name).toEqual([`${name}:/data`]);
     expect(Object.keys(compose.volumes)).toContain(name);
     expect(Number.parseInt(service.stop_grace_period ?? "0", 10) * 1000, name).toBeGreaterThan(drainMs);
-    expect(balancer).toContain(`server ${name} ${name}:${SETTINGS.PORT.fallback}`);
+    const server = `  server ${name} ${name}:${SETTINGS.PORT.fallback}`;
+    expect(balancer.split("\n").filter((line) => line.startsWith(server))).toEqual([
+      server,
+      `${server} track gateways/${name}`,
+    ]);
     expect(service.depends_on).toMatchObject({ postgres: { condition: "service_healthy" } });
   }
-  expect([...balancer.matchAll(/^ {2}server /gm)].length).toBe(gateways.length);
+  expect([...balancer.matchAll(/^ {2}server /gm)].length).toBe(2 * gateways.length);
 });
 
 test("the balancer lets streams finish as long as the gateways do, and every container may open enough files", () => {
@@ -93,6 +97,13 @@ test("the balancer lets streams finish as long as the gateways do, and every con
   const balancer = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
   const connections = Number(/maxconn (\d+)$/m.exec(balancer)?.[1]);
   for (const [name, { ulimits }] of services) expect(ulimits?.nofile.soft, name).toBeGreaterThan(2 * connections);
+});
+
+test("OPS-21 instances wait longer for the shared state than by default, because all share the cores of one machine", () => {
+  for (const [name, { environment = {} }] of gateways)
+    expect(Number(environment["GATEWAY_REDIS_TIMEOUT_MS"]), name).toBeGreaterThan(
+      SETTINGS.GATEWAY_REDIS_TIMEOUT_MS.fallback,
+    );
 });
 
 test("images of others have a version and a digest, and both images of the project are built", () => {

@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, get } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
 import { notifySystemd } from "../../src/bootstrap/systemd-notify.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
@@ -174,6 +175,46 @@ describe("load balancers", () => {
           expect([target, (await fetch(`${url}${target}`)).status]).toEqual([target, 404]);
         expect(await (await fetch(`${url}/v1/models`)).text()).toBe("passed /v1/models");
       }
+    },
+  );
+
+  test.skipIf(!hasHaproxy)(
+    "OPS-01 NODE-02 HAProxy that stops finishes a stream, then closes the tunnels of nodes and exits",
+    async () => {
+      const gateway = createServer((request, response) => {
+        if (request.url !== "/v1/stream") return void response.end();
+        let pieces = 0;
+        const timer = setInterval(() => {
+          response.write("x");
+          pieces += 1;
+          if (pieces < 15) return;
+          clearInterval(timer);
+          response.end();
+        }, 100);
+      });
+      const tunnels = new WebSocketServer({ server: gateway });
+      await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
+      const address = gateway.address();
+      const balancer = await startHaproxy([typeof address === "object" && address !== null ? address.port : 0]);
+      onTestFinished(async () => {
+        await balancer.close();
+        tunnels.close();
+        gateway.close();
+        gateway.closeAllConnections();
+      });
+      const node = new WebSocket(`${balancer.url.replace("http", "ws")}/nodes/connect`);
+      node.on("error", () => {});
+      await once(node, "open");
+      const ends: string[] = [];
+      node.once("close", () => ends.push("tunnel"));
+      const [response] = await once(get(`${balancer.url}/v1/stream`, { agent: false }), "response");
+      const stopped = balancer.drain();
+      let bytes = 0;
+      for await (const piece of response) bytes += piece.length;
+      ends.push("stream");
+      await stopped;
+      await eventually(() => expect(ends).toEqual(["stream", "tunnel"]));
+      expect(bytes).toBe(15);
     },
   );
 

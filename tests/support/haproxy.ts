@@ -8,7 +8,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { unusedPort } from "./upstream.ts";
 
+const HAPROXY_FOLDER = path.join(PROJECT_ROOT, "deploy/haproxy");
 const READY_MS_MAX = 30_000;
+const SUPERVISE = `exec 3<&0; "$@" & balancer=$!
+{ while read -r signal <&3; do kill -$signal $balancer; done; kill -TERM $balancer; } & reader=$!
+wait $balancer; kill $reader`;
 
 /** Tests behind a balancer are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasHaproxy = spawnSync("/bin/sh", ["-c", "command -v haproxy"], { stdio: "ignore" }).status === 0;
@@ -19,14 +23,19 @@ export type Balancer = {
   close(): Promise<void>;
 };
 
+export type HaproxyBalancer = Balancer & {
+  /** Stops accepting; resolves when its last connection has ended and the process has exited. */
+  drain(): Promise<void>;
+};
+
 /** A real HAProxy in front of gateways on these ports of loopback, with the shipped configuration. */
-export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Balancer> {
+export async function startHaproxy(gatewayPorts: readonly number[]): Promise<HaproxyBalancer> {
   const port = await unusedPort();
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-haproxy-"));
   const file = path.join(folder, "haproxy.cfg");
   writeFileSync(file, configOf(port, await unusedPort(), gatewayPorts));
-  // The shell in between ends the balancer when its input ends, as it does when the tests are killed.
-  const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", "haproxy", "-db", "-f", file], {
+  // The shell in between passes on the signals of its input, and ends the balancer when its input ends, as it does when the tests are killed.
+  const child = spawn("/bin/sh", ["-c", SUPERVISE, "sh", "haproxy", "-db", "-f", file], {
     stdio: ["pipe", "ignore", "pipe"],
   });
   let logs = "";
@@ -45,12 +54,17 @@ export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Bal
     }
     await sleep(20);
   }
-  return { url: `http://127.0.0.1:${port}`, close };
+  const drain = async () => {
+    const exited = once(child, "exit");
+    child.stdin.write("USR1\n");
+    await exited;
+  };
+  return { url: `http://127.0.0.1:${port}`, drain, close };
 }
 
 /** The shipped file with addresses of this machine; each replacement must find its line. */
 function configOf(port: number, statisticsPort: number, gatewayPorts: readonly number[]): string {
-  const shipped = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
+  const shipped = readFileSync(path.join(HAPROXY_FOLDER, "haproxy.cfg"), "utf8");
   const servers = gatewayPorts.map((one, at) => `  server gateway-${at + 1} 127.0.0.1:${one}\n`).join("");
   const changes: readonly (readonly [RegExp, string])[] = [
     [/^ {2}log stdout .*\n/m, ""],
@@ -60,7 +74,10 @@ function configOf(port: number, statisticsPort: number, gatewayPorts: readonly n
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/bind 127\.0\.0\.1:8404/, `bind 127.0.0.1:${statisticsPort}`],
     [/ init-addr \S+ resolvers system/, ""],
-    [/(?: {2}server .*\n)+/, servers],
+    [/(?: {2}server .*:8080\n)+/, servers],
+    [/^ {2}default-server init-addr .*\n/m, ""],
+    [/(?: {2}server .* track .*\n)+/, servers.replace(/ {2}server (\S+) .*/g, "$& track gateways/$1")],
+    [/lua-load close-tunnels.lua/, `lua-load ${path.join(HAPROXY_FOLDER, "close-tunnels.lua")}`],
   ];
   return changes.reduce((text, [from, to]) => {
     if (!from.test(text)) throw new Error(`haproxy.cfg has no ${from}`);
