@@ -61,7 +61,7 @@ export function moderationsAdapter(
         head: { id, model: endpoint.model },
       });
     },
-    openFrameReader: (max) => new SseReader(max),
+    openFrameReader: ({ frameMaxChars }) => new SseReader(frameMaxChars),
     openReplyStream() {
       throw new Error("a moderation arrived as a stream");
     },
