@@ -64,7 +64,8 @@ describe("access", () => {
         .replace("{id}", key.id)
         .replace("{router}", "auto")
         .replace("{node}", "attic")
-        .replace("{provider}", "mistral");
+        .replace("{provider}", "mistral")
+        .replace("{class}", "acme-projects");
       for (const body of ["{", "[]", '{"a":1,"a":2}', '{"__proto__":{}}']) {
         const refused = await operator.send(method, target, body);
         expect([refused.status, refused.code]).toEqual([400, "invalid_json"]);

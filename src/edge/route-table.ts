@@ -35,9 +35,12 @@ export class RouteTable {
   findByPattern(method: string, path: string): RouteLookup {
     const allow = new Set(this.fixed.get(path)?.keys());
     let hasSuffix = false;
+    let fewestNames = Infinity;
     for (const { route, pattern, names } of this.#patterns) {
       // A path with a known suffix is no id that ends with it.
       if (hasSuffix && greedOf(route.path) === 2) continue;
+      // A word that a path has at this place is no name.
+      if (names.length > fewestNames) continue;
       const found = pattern.exec(path);
       if (found === null) continue;
       const params = decodeParams(names, found);
@@ -45,6 +48,7 @@ export class RouteTable {
       if (route.method === method) return { is: "found", match: { route, params } };
       allow.add(route.method);
       hasSuffix ||= greedOf(route.path) === 1;
+      fewestNames = names.length;
     }
     if (allow.size === 0) return { is: "unknown" };
     if (allow.has("GET")) allow.add("HEAD");
@@ -59,8 +63,8 @@ export class RouteTable {
         .replace(/\{\w+\+\}/g, "(.+)")
         .replace(/\{\w+\}/g, "([^/]+)");
       this.#patterns.push({ route, pattern: new RegExp(`^${source}$`), names });
-      // Patterns with a greedy parameter come last, because they would match fixed suffixes.
-      this.#patterns.sort((a, b) => greedOf(a.route.path) - greedOf(b.route.path));
+      // Patterns with a greedy parameter come last, because they would match fixed suffixes; more parameters match fixed words.
+      this.#patterns.sort((a, b) => greedOf(a.route.path) - greedOf(b.route.path) || a.names.length - b.names.length);
       return;
     }
     const methods = this.fixed.get(path) ?? new Map<string, RouteLookup>();

@@ -165,7 +165,7 @@ describe("resources of another workspace", () => {
   });
 
   test("PORTAL-11 no route has a parameter that the matrix does not know", () => {
-    const known = ["workspace", "id", "email", "router", "provider", "node"];
+    const known = ["workspace", "id", "email", "router", "provider", "node", "class"];
     expect(MANAGED.flatMap(paramsOf).filter((name) => !known.includes(name))).toEqual([]);
   });
 });

@@ -24,6 +24,7 @@ export type Things = {
   readonly invitation: string;
   readonly provider: string;
   readonly node: string;
+  readonly class: string;
   readonly member: string;
   readonly memberId: string;
   /** Of the member: a personal key, and a request with it. */
@@ -150,6 +151,7 @@ async function thingsOf(gateway: PeopleGateway, slug: "alpha" | "beta"): Promise
     invitation: (await make("/invitations", { email: `later@${slug}.example`, role: "member" })).id,
     provider: PROVIDERS[slug],
     node: (await make("/nodes", { name: `node-of-${slug}`, country: "DE" })).name,
+    class: (await gateway.manage("PUT", `${at}/data-classes/class-of-${slug}`, { terms: ["Blue Dune"] })).name,
     member,
     memberId: members.find((one: Json) => one.email === member).id,
     memberKey: own.id,
@@ -162,7 +164,7 @@ async function thingsOf(gateway: PeopleGateway, slug: "alpha" | "beta"): Promise
 export function kindOf({ path, access }: Managed, name: string): keyof Things | undefined {
   if (name === "workspace") return "workspace";
   if (name === "email") return "member";
-  if (name === "router" || name === "provider" || name === "node") return name;
+  if (name === "router" || name === "provider" || name === "node" || name === "class") return name;
   if (name !== "id") return undefined;
   if (access.of === "key" || access.of === "request" || access.of === "capture") return access.of;
   const folder = /\/(\w+)\/\{id\}/.exec(path)?.[1] ?? "";

@@ -48,7 +48,7 @@ async function expectSameResponse(
 }
 
 /** They create what they name, whatever other workspaces have of that name. */
-const MAKING: readonly string[] = ["managePutRouter", "managePutOwnKey"];
+const MAKING: readonly string[] = ["managePutRouter", "managePutOwnKey", "managePutCustomClass"];
 
 const INNER = MANAGED.filter(
   (route) =>

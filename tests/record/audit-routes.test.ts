@@ -10,6 +10,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 const SILENT: Readonly<Record<string, string>> = {
   manageExplainRouting: "a dry run",
   managePreviewPolicy: "a dry run",
+  manageTryDataClasses: "a dry run",
   manageReplayRouter: "a dry run over past traffic",
   manageFetchRates: "asks the network; what it brings is written as `rates.change`, like rates that are sent",
 };
@@ -26,6 +27,8 @@ const { GATEWAY_MASTER_KEY: _, ...OWN_SECRETS } = SECRETS;
 const SOON = new Date(Date.now() + 86_400_000).toISOString();
 const OWN_KEY = "own-canary-4b825dc642cb6eb9a060e54bf8d69288";
 /** The rest of the URL is a secret. */
+/** What a workspace looks for says what it keeps secret. */
+const TERM = "term-canary-3c59dc048e885024";
 const HOOK_PATH = "/path-canary-0cc175b9c0f1b6a8";
 
 let upstream: Upstream;
@@ -107,6 +110,8 @@ async function* steps(
   yield ["manageCloseCapture", [`/capture-windows/${opened.id}/close`, {}]];
   yield ["manageRunProbes", ["/probes", { surface: "decisions" }]];
   if (engine === "SQLite") yield ["manageRotateMasterKey", ["/master-key/rotate"]];
+  yield ["managePutCustomClass", [`${ws}/data-classes/acme-projects`, { terms: [TERM] }]];
+  yield ["manageDeleteCustomClass", [`${ws}/data-classes/acme-projects`]];
   yield ["manageChangePolicy", [`${ws}/policy`, { floor: "L2" }]];
   yield* stepsOfPeople(gateway, ws);
 }
@@ -163,7 +168,7 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("every mutatin
       for (const { id } of lines) seen.add(id);
       return lines;
     };
-    const secrets = [OWN_KEY, HOOK_PATH, ...Object.values(SECRETS)];
+    const secrets = [OWN_KEY, HOOK_PATH, TERM, ...Object.values(SECRETS)];
     const called = new Set<string>();
     try {
       const run = steps(gateway, engine);
