@@ -63,6 +63,7 @@ async function withClara({ gateway, idOf }: Awaited<ReturnType<typeof open>>) {
   await made(`${research}/nodes`, { name: "rack", country: "DE" });
   await made(`${research}/providers/deepinfra`, own, "PUT");
   await made("/manage/providers/nebius", own, "PUT");
+  await made(`${research}/data-classes/acme-projects`, { terms: ["Blue Dune"] }, "PUT");
   const keys: string[] = [
     (await made(`${research}/keys`, { name: "own", member: email, environment: "live" })).key,
     (await made("/manage/workspaces/demo/keys", { name: "shared", environment: "live" })).key,
@@ -121,6 +122,7 @@ test("KEY-04 PORTAL-08 PORTAL-11 erasure leaves an id, revokes all access and ke
   expect(await shown("/workspaces/research/providers")).toMatchObject([
     { provider: "deepinfra", changed_by: erasedEmail },
   ]);
+  expect(await shown("/workspaces/research/data-classes")).toMatchObject([{ changed_by: erasedEmail }]);
   const lines: Json[] = await shown("/audit?action=person.erase");
   expect(lines.map(({ target, workspace }) => [target, workspace])).toEqual([
     [id, null],
@@ -225,6 +227,8 @@ test("KEY-04 PORTAL-11 a customer erased as in the guide has no access, and no c
   expect((await clara.post(`/manage${research}/nodes`, { name: "rack", country: "DE" })).status).toBe(201);
   const ownKey = { key: "own-key-of-research", skip_test: true };
   expect((await clara.ask("PUT", `/manage${research}/providers/deepinfra`, ownKey)).status).toBe(200);
+  const terms = { terms: ["Blue Dune"] };
+  expect((await clara.ask("PUT", `/manage${research}/data-classes/acme-projects`, terms)).status).toBe(200);
   await gateway.manage("PUT", `${research}/alerts`, { mail_to: [email] });
   const opened = () =>
     Promise.all([
@@ -250,6 +254,7 @@ test("KEY-04 PORTAL-11 a customer erased as in the guide has no access, and no c
   const left = async (what: string) => (await gateway.manage("GET", `${research}${what}`)).data;
   expect((await left("/invitations")).filter(({ state }: Json) => state === "open")).toEqual([]);
   expect((await left("/keys")).filter(({ state }: Json) => state !== "revoked")).toEqual([]);
-  for (const what of ["/members", "/tokens", "/nodes", "/providers"]) expect(await left(what), what).toEqual([]);
+  for (const what of ["/members", "/tokens", "/nodes", "/providers", "/data-classes"])
+    expect(await left(what), what).toEqual([]);
   expect((await gateway.browser().post("/manage/auth/sign-in/email", { email, password: PASSWORD })).status).toBe(401);
 });

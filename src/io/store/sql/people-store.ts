@@ -133,6 +133,7 @@ async function workspacesMentioning(db: Kysely<Database>, email: string): Promis
     .select("workspace_id")
     .where("created_by", "=", email)
     .union(db.selectFrom("workspace_credentials").select("workspace_id").where("changed_by", "=", email))
+    .union(db.selectFrom("custom_classes").select("workspace_id").where("changed_by", "=", email))
     .execute();
   return rows.map(({ workspace_id }) => workspace_id);
 }

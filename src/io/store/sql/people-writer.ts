@@ -286,6 +286,8 @@ function erasureChanges(db: Kysely<Database>): WriterPart<"erase" | "eraseRefere
       await nodes.where("workspace_id", "=", workspaceId).execute();
       const keys = db.updateTable("workspace_credentials").set({ changed_by: erased }).where("changed_by", "=", email);
       await keys.where("workspace_id", "=", workspaceId).execute();
+      const classes = db.updateTable("custom_classes").set({ changed_by: erased }).where("changed_by", "=", email);
+      await classes.where("workspace_id", "=", workspaceId).execute();
     },
     async erase({ id, email }, nowMs) {
       const erased = erasedAddress(id);
