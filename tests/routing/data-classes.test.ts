@@ -215,6 +215,31 @@ describe("rules of data classes", () => {
     await expect(setPolicy({ uninspected: { action: "redact" } })).rejects.toThrow("data_classes.uninspected.action");
   });
 
+  const QUESTIONS = { spam: { type: "noul", instructions: "Is it spam?" } };
+  test.each([
+    ["/v1/embeddings", { model: "sandbox/embed", input: EMAIL }],
+    ["/v1/rerank", { model: "sandbox/rerank", query: EMAIL, documents: ["one", "two"] }],
+    ["/v1/audio/speech", { model: "sandbox/speak", voice: "alloy", input: EMAIL }],
+    ["/v1/decisions", { model: "sandbox/decide", state: EMAIL, questions: QUESTIONS }],
+  ])("CLASS-02 a rule of the request itself holds on %s, without one of the workspace", async (where, body) => {
+    const send = (action: string) =>
+      scene.gateway.call(tenant.key, where, { body: { ...body, data_classes: { personal: { action } } } });
+    const blocked = await send("block");
+    expect([blocked.status, blocked.body.error.code]).toEqual([403, "data_class_not_permitted"]);
+    expect((await send("report")).body.error?.code).not.toBe("data_class_not_permitted");
+  });
+
+  test("CLASS-02 a rule in the form of a transcription holds for its prompt", async () => {
+    const form = new FormData();
+    const fields = { model: "sandbox/listen", prompt: EMAIL, data_classes: '{"personal":{"action":"block"}}' };
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    form.set("file", new Blob([Buffer.alloc(2_000)], { type: "audio/mpeg" }), "a.mp3");
+    const headers = { authorization: `Bearer ${tenant.key}` };
+    const url = `${scene.gateway.url}/v1/audio/transcriptions`;
+    const refused = await fetch(url, { method: "POST", headers, body: form });
+    expect(await refused.json()).toMatchObject({ error: { code: "data_class_not_permitted" } });
+  });
+
   test("CLASS-06 without a rule no text of a request is read, and its record has no classes", async () => {
     const scans = vi.spyOn(Scan.prototype, "next");
     onTestFinished(() => scans.mockRestore());

@@ -18,18 +18,15 @@ export type NoOpField = {
 };
 
 const OWN = "For the gateway itself: it chooses the endpoint.";
-const ROUTING_HINTS: readonly NoOpField[] = [
-  "provider",
-  "session_id",
-  "cost_tier",
-  "remaining_turns",
-  "data_classes",
-].map((path) => ({
-  path,
-  formats: ["chat", "messages", "gemini", "converse", "responses"],
-  why: OWN,
-}));
 const EVERYWHERE: Pick<NoOpField, "formats"> = { formats: ["chat", "messages", "gemini", "converse", "responses"] };
+const DATA_CLASSES = {
+  path: "data_classes",
+  why: "For the gateway itself: it inspects the request, chooses the endpoint and replaces what the rules say.",
+} as const;
+const ROUTING_HINTS: readonly NoOpField[] = [
+  ...["provider", "session_id", "cost_tier", "remaining_turns"].map((path) => ({ path, ...EVERYWHERE, why: OWN })),
+  { ...DATA_CLASSES, ...EVERYWHERE },
+];
 const ENFORCED = "These formats always enforce the schema.";
 const LABEL = "A label that these formats do not have.";
 const DEFAULT = "The default.";
@@ -140,6 +137,7 @@ export const NO_OP_FIELDS = {
   ],
   embeddings: [
     { path: "provider", why: OWN },
+    DATA_CLASSES,
     { path: "encoding_format", values: ["float"], why: DEFAULT },
     {
       path: "user",
@@ -149,7 +147,7 @@ export const NO_OP_FIELDS = {
   ],
   rerank: [
     { path: "provider", why: OWN },
-    { path: "data_classes", why: OWN },
+    DATA_CLASSES,
     { path: "return_documents", values: [false], why: DEFAULT },
     { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],
@@ -159,15 +157,17 @@ export const NO_OP_FIELDS = {
   ],
   transcriptions: [
     { path: "provider", why: OWN },
+    DATA_CLASSES,
     { path: "response_format", values: ["json"], why: DEFAULT },
     { path: "timestamp_granularities", values: [["segment"]], why: DEFAULT },
     { path: "stream", values: [false], why: DEFAULT },
   ],
   speech: [
+    DATA_CLASSES,
     { path: "response_format", values: ["mp3"], why: DEFAULT },
     { path: "stream_format", values: ["audio"], why: DEFAULT },
   ],
-  decisions: [],
+  decisions: [DATA_CLASSES],
   "decisions in OpenAI's shape": [
     { path: "input[].type", values: ["message"], why: DEFAULT },
     { path: "input[].id", why: "Echoes a reply." },
