@@ -91,6 +91,7 @@ describe("a row of the log", () => {
         reasoning_tokens: 0,
         characters: null,
         seconds: null,
+        search_units: null,
         estimated: false,
       },
       cost: expect.stringMatching(/^0\.0000\d+$/),

@@ -308,8 +308,8 @@ const MONEY: readonly Mutant[] = [
     "recorded-twice",
     "BILL-02",
     SETTLE,
-    "const body = reply.render(usage, shown);",
-    "await settleUncharged(gateway, trace, disconnectedRecord(trace)); const body = reply.render(usage, shown);",
+    "const inSlices = reply.renderInSlices?.(usage, shown);",
+    "await settleUncharged(gateway, trace, disconnectedRecord(trace)); const inSlices = reply.renderInSlices?.(usage, shown);",
   ),
   one(
     "broken-streams-are-charged",

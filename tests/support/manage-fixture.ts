@@ -10,6 +10,7 @@ import { MutationLock } from "../../src/app/manage/mutation-lock.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/pipeline/decode.ts";
+import { openCustomClasses } from "../../src/bootstrap/custom-classes.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
 import { ConcurrencyLimiter } from "../../src/domain/admission/overload-protection.ts";
@@ -40,7 +41,6 @@ import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { quietAlerts } from "./alerts.ts";
-import { noCustomClasses } from "./custom-classes.ts";
 import { ALL_PROVEN } from "./proofs.ts";
 import { layTables } from "./tables.ts";
 
@@ -93,7 +93,13 @@ function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"]
   };
 }
 
-function sealedParts(store: Store, clock: Clock) {
+const CUSTOM_CLASS_LIMITS = {
+  GATEWAY_DATA_CLASSES_MAX: 1,
+  GATEWAY_DATA_CLASS_TERMS_MAX: 1,
+  GATEWAY_DATA_CLASS_PATTERNS_MAX: 0,
+};
+
+async function sealedParts(store: Store, clock: Clock) {
   const keys = new MasterKeys(Buffer.alloc(32, 3));
   const vault = openVault(keys, store.dataKeys);
   const captureStore = store.captures(vault);
@@ -116,6 +122,7 @@ function sealedParts(store: Store, clock: Clock) {
     playgroundSecret,
     masterKey: { rotation, timers: systemTimers },
     timers: systemTimers,
+    customClasses: await openCustomClasses(CUSTOM_CLASS_LIMITS, store, vault),
   };
 }
 
@@ -152,12 +159,13 @@ type PlanningParts = {
   readonly connections: ProviderConnections;
   readonly reach: Reachability;
   readonly ownKeys: OwnKeyManagement;
+  readonly customClasses: ManageDeps["customClasses"];
   readonly directory: Directory;
   readonly clock: Clock;
 };
 
 /** Planning state without a connected provider. */
-function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
+function planningOf({ snapshot, connections, reach, ownKeys, customClasses, directory, clock }: PlanningParts) {
   return {
     clock,
     catalogue: { snapshot },
@@ -169,7 +177,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     sessions: new SessionAffinity(),
     breakers: ALL_CLOSED,
     ownKeys: ownKeys.registry,
-    customClasses: noCustomClasses().registry,
+    customClasses: customClasses.registry,
     standInKey: async () => Buffer.from("stand-ins"),
     nodes: { overlayFor: () => undefined, unavailableModel: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),
@@ -208,7 +216,8 @@ export async function openManageFixture(checks: readonly Check[] = []) {
   const connections = createPlatformConnections(nothing, () => snapshot, {});
   const reach = reachOf(snapshot, connections);
   const ownKeys = noOwnKeys(snapshot, reach, clock);
-  const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });
+  const sealed = await sealedParts(store, clock);
+  const planning = planningOf({ ...sealed, snapshot, connections, reach, ownKeys, directory, clock });
   const handlers = manageHandlers({
     store,
     directory,
@@ -229,13 +238,12 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     effectiveSettings: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     decoders: { chat: decodeChat },
     responses: NO_RESPONSES,
-    ...sealedParts(store, clock),
+    ...sealed,
     alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.registry, clock }),
     usersMayCreateWorkspaces: false,
     responseRetention: "30d",
     ownKeys,
     nodes: noNodes(snapshot, clock),
-    customClasses: noCustomClasses(),
     checks,
     mutationLock: new MutationLock(),
     waitForIngest: async () => {},

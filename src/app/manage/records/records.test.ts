@@ -197,6 +197,7 @@ describe("request log", () => {
         reasoning_tokens: 3,
         characters: null,
         seconds: null,
+        search_units: null,
         estimated: false,
       },
       cost: "0.0000125",
@@ -373,8 +374,10 @@ test("management responses match their published schemas", async () => {
     manageShowStatement: { params, query: "month=2026-11" },
     manageShowOrder: { params: { ...params, id: "ord_1" } },
     manageShowNode: { params: { ...params, node: "attic" } },
+    manageShowCustomClass: { params: { ...params, class: "acme-projects" } },
   };
   await room.ask("manageCreateNode", { params, body: { name: "attic", country: "DE" } });
+  await room.ask("managePutCustomClass", { ...said["manageShowCustomClass"], body: { terms: ["Blue Dune"] } });
   const workspaceId = room.directory.workspace(params.workspace)?.id ?? "";
   const order = { id: "ord_1", workspaceId, adapter: "webhook", reference: "a", currency: "EUR", nanos: 1n } as const;
   await room.store.payments.addOrder({ ...order, state: "open", createdAtMs: 1, paidAtMs: null, paymentId: null });
