@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ROUTES } from "../../src/contract/routes.ts";
+import { isReservedClassName } from "../../src/domain/tenancy/custom-class.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ROUTE_EXAMPLES, routesWithAccess } from "./route-examples.ts";
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
@@ -95,6 +97,14 @@ describe("paths", () => {
 });
 
 describe("every route", () => {
+  test("GEN-04 a workspace defines no data class whose name is a fixed word of a path", () => {
+    const folder = "/manage/workspaces/{workspace}/data-classes/";
+    const last = ROUTES.filter(({ path }) => path.startsWith(folder)).map(({ path }) => path.slice(folder.length));
+    const words = new Set(last.filter((word) => word !== "{class}"));
+    expect([...words]).toEqual(["test", "report"]);
+    expect([...words].filter((word) => !isReservedClassName(word))).toEqual([]);
+  });
+
   const withoutBody = (method: string) => method === "GET" || method === "HEAD";
 
   test.each(ROUTE_EXAMPLES.map(({ title, path }) => [title, path] as const))(

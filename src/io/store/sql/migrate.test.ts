@@ -31,3 +31,11 @@ test("migrations are numbered upwards, each number once", () => {
   const numbers = MIGRATIONS.map(({ number }) => number);
   expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
 });
+
+test("a migration adds only columns that instances of the previous version need not write", () => {
+  const added = MIGRATIONS.flatMap(({ statements }) =>
+    [sqliteDdl, postgresDdl].flatMap((ddl) => statements(ddl).filter((statement) => /\badd column\b/i.test(statement))),
+  );
+  expect(added.length).toBeGreaterThan(20);
+  expect(added.filter((statement) => /not null/i.test(statement) && !/default/i.test(statement))).toEqual([]);
+});
