@@ -88,6 +88,7 @@ export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer 
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     onUntrustedForward: (peer) => operatorEvents.recordUntrustedForward(peer),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
+    webSockets: { perKeyMax: config.GATEWAY_WEBSOCKETS_PER_KEY, idleMs: config.GATEWAY_WEBSOCKET_IDLE_MS },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     timeouts: {
       ...REQUEST_TIMEOUTS,

@@ -334,6 +334,18 @@ export const FAULTS = {
     says: "The endpoint requires another protocol. Nodes connect over WebSocket with a common subprotocol; all other requests use plain HTTP.",
     next: "Send the request with POST over HTTP. For a node, update the node or the gateway to compatible versions.",
   },
+  responses_websocket_not_enabled: {
+    status: 426,
+    type: "invalid_request_error",
+    says: "Responses over WebSocket are disabled on this deployment.",
+    next: "Send the request with POST over HTTP, as Codex does after this error.",
+  },
+  websocket_connection_limit_reached: {
+    status: 426,
+    type: "invalid_request_error",
+    says: "The key has as many open WebSocket connections as it may have.",
+    next: "Close connections, or send the request with POST over HTTP.",
+  },
   rate_limit_exceeded: {
     status: 429,
     type: "rate_limit_error",

@@ -12,6 +12,7 @@ import { Listener } from "./listener.ts";
 import type { UpgradeRequest } from "./node-upgrade.ts";
 import { connectFault, HEADER_BYTES_MAX, malformedFault, writeRawResponse } from "./raw-response.ts";
 import { originForm } from "./request-router.ts";
+import { isResponsesUpgrade } from "./responses-sockets.ts";
 import { transferredBytes, watchWriteStalls } from "./write-stall.ts";
 
 /** Serves requests of the fast path and of Node's server. */
@@ -49,7 +50,8 @@ export function createListener(
       // Node would answer a missing Host with an empty 400; the gateway sends its error envelope instead.
       requireHostHeader: false,
       // On every other path the Upgrade header is ignored, as HTTP allows, and the request is served.
-      shouldUpgradeCallback: ({ method, url }) => method === "GET" && pathOf(url) === TUNNEL_PATH,
+      shouldUpgradeCallback: (request) =>
+        (request.method === "GET" && pathOf(request.url) === TUNNEL_PATH) || isResponsesUpgrade(request),
     },
     receive,
   );

@@ -61,6 +61,8 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly managerLimit: RateLimiter;
   readonly bodyLimits: { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
   readonly cors: CorsPolicy;
+  /** Responses over WebSocket; no connections: the surface is disabled. */
+  readonly webSockets: { readonly perKeyMax: number; readonly idleMs: number };
   readonly timeouts: {
     readonly headersMs: number;
     readonly requestMs: number;

@@ -48,7 +48,7 @@ const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
     "Chat completions are not stored: use responses, which GET /v1/responses/{response_id} returns",
   ],
   [/\/responses\/input_tokens$/, "POST /v1/messages/count_tokens counts tokens for every chat model"],
-  [/\/moderations$/, "POST /v1/decisions answers typed questions about a text"],
+  [/\/moderations$/, "POST /v1/moderations judges texts; clients need the base URL with /v1"],
   [/\/audio\/translations$/, "POST /v1/audio/transcriptions transcribes; a chat model can translate the transcript"],
   [/\/realtime(?:\/|$)/, "POST /v1/responses with stream: true streams the response"],
   [

@@ -15,6 +15,7 @@ import { upgradeToTunnel } from "./node-upgrade.ts";
 import { recheckIfStale } from "./recheck-if-stale.ts";
 import { readRequestBody } from "./request-body.ts";
 import { isManagementPath, RequestRouter } from "./request-router.ts";
+import { isResponsesUpgrade, ResponsesSockets } from "./responses-sockets.ts";
 import type { RouteMatch } from "./route-table.ts";
 import { refuse, sendResponse } from "./send-response.ts";
 import { awaitsContinue } from "./streamed-body.ts";
@@ -41,7 +42,13 @@ export class EdgeServer {
       if (this.listener.isDraining) return stoppingFault();
       return this.#routes === undefined ? startingFault() : this.#routes.nodes;
     };
-    this.listener = createListener(deps, this, (upgrade) => upgradeToTunnel(upgrade, deps, nodes));
+    const sockets = new ResponsesSockets(deps, this.#authenticator);
+    this.listener = createListener(deps, this, (upgrade) =>
+      isResponsesUpgrade(upgrade.request)
+        ? sockets.upgrade(upgrade, this.listener, this.#routes)
+        : upgradeToTunnel(upgrade, deps, nodes),
+    );
+    this.listener.sockets = sockets;
     this.#router = new RequestRouter(deps, this.listener);
   }
 

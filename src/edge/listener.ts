@@ -26,6 +26,8 @@ export class Listener {
   /** Requests in flight, counted by the edge server and the fast path. */
   inFlight = 0;
   isDraining = false;
+  /** Upgraded connections, which the server does not close. */
+  sockets: { drain(): void; close(): void } | undefined;
 
   constructor(
     server: HttpServer,
@@ -101,6 +103,7 @@ export class Listener {
   /** Closes the remaining connections after a grace period for error frames. */
   async closeAll(): Promise<void> {
     await this.#waitUntilIdle(LAST_FRAMES_MS);
+    this.sockets?.close();
     this.#server.closeAllConnections();
     this.#fastPath.closeAll();
   }
@@ -108,6 +111,7 @@ export class Listener {
   /** Pending and future responses carry `Connection: close`. */
   #startDraining(): void {
     this.isDraining = true;
+    this.sockets?.drain();
     for (const { responses } of this.#open) {
       // Only the last pipelined response: the connection closes after the one that says so.
       const last = responses.at(-1);

@@ -38,7 +38,7 @@ export function refuse(
   onServerFault: EdgeDeps["onServerFault"],
   secrets: readonly string[],
 ): void {
-  const problem = redact(toFault(error), secrets);
+  const problem = redactFault(toFault(error), secrets);
   if (problem.status === 429) dropRateHeaders(exchange.baseHeaders);
   if (problem.status >= 500) onServerFault(problem, exchange.requestId);
   if (exchange.response.headersSent) exchange.response.destroy();
@@ -52,7 +52,8 @@ function dropRateHeaders(headers: Record<string, string>): void {
   delete headers["x-ratelimit-reset"];
 }
 
-function redact(problem: Fault, secrets: readonly string[]): Fault {
+/** Without known secrets. */
+export function redactFault(problem: Fault, secrets: readonly string[]): Fault {
   const message = redactSecrets(problem.message, secrets);
   const { upstream } = problem;
   if (upstream !== undefined) return problem.reworded({ message, upstream: cleanUpstreamError(upstream, secrets) });

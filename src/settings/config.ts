@@ -225,6 +225,16 @@ export const SETTINGS = {
     65_000,
     "Keep-alive timeout of client connections. A proxy or load balancer in front must close idle connections sooner than this.",
   ),
+  GATEWAY_WEBSOCKETS_PER_KEY: setting(
+    integer(0, 100_000),
+    100,
+    "Maximum WebSocket connections of one key to /v1/responses, per instance. 0: they are disabled and clients use HTTP.",
+  ),
+  GATEWAY_WEBSOCKET_IDLE_MS: setting(
+    integer(1_000, 3_600_000),
+    600_000,
+    "How long a WebSocket connection may stay without a request before it is closed.",
+  ),
   GATEWAY_KEEP_ALIVE_MS: setting(
     integer(10, 3_600_000),
     15_000,

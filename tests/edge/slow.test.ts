@@ -49,6 +49,7 @@ beforeAll(async () => {
     },
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
     cors: { origins: [] },
+    webSockets: { perKeyMax: 0, idleMs: 60_000 },
     timeouts: PATIENCE,
     rpmDefaults: { live: 300, test: 30 },
     onServerFault: () => undefined,

@@ -29,7 +29,6 @@ describe("resources of the official clients that are not offered", () => {
     ],
     ["batches.list", 404, "background: true", () => openai.batches.list()],
     ["conversations.create", 404, "previous_response_id", () => openai.conversations.create()],
-    ["moderations.create", 404, "POST /v1/decisions", () => openai.moderations.create({ input: "words" })],
     [
       "responses.inputTokens.count",
       405,
@@ -104,9 +103,8 @@ describe("unsupported WebSocket", () => {
       socket.on("error", () => undefined);
     });
 
-  test("GEN-04 on a POST-only path: 426, on which Codex falls back to plain HTTP at once", async () => {
-    // On a 405 it retries six times and shows each failure.
-    const { status, headers } = await refused("/v1/responses");
+  test("GEN-04 on a POST-only path: 426, on which clients use plain HTTP", async () => {
+    const { status, headers } = await refused("/v1/chat/completions");
     expect(status).toBe(426);
     expect(headers).toMatchObject({ allow: "POST", upgrade: "HTTP/1.1" });
   });
