@@ -169,7 +169,7 @@ export const FAULTS = {
   data_class_not_permitted: {
     status: 403,
     type: "permission_error",
-    says: "The request contains data of a class that the policy blocks.",
+    says: "The request, or the reply, contains data of a class that the policy blocks. A blocked reply is charged.",
     next: "Remove the data at the path and offset of the message, or change the rules of data classes in the policy of the workspace or key.",
   },
   sovereignty_floor_not_met: {

@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
 import type { StreamedReply, WholeReply } from "../../language/canon/reply.ts";
@@ -24,7 +25,9 @@ export type EndedAttempt =
       readonly verdict: FailureVerdict;
       readonly upstreamStatus: number;
     }
-  | { readonly is: "disconnected"; readonly stream: StreamedReply | undefined };
+  | { readonly is: "disconnected"; readonly stream: StreamedReply | undefined }
+  /** The rules let no more of the reply pass. */
+  | { readonly is: "withheld"; readonly stream: StreamedReply; readonly fault: Fault };
 
 /** An outcome with its entry in the request record. */
 export type AttemptResult = { readonly outcome: AttemptOutcome; readonly record: AttemptRecord };

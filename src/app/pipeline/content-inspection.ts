@@ -3,6 +3,7 @@ import { type Detectors, shortestText } from "../../domain/data-classes/custom-c
 import { embeddedText } from "../../domain/data-classes/embedded-text.ts";
 import type { Kind } from "../../domain/data-classes/kinds.ts";
 import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
+import { OutputFilter } from "../../domain/data-classes/output-filter.ts";
 import { rereadBudget } from "../../domain/data-classes/pattern.ts";
 import { findIn, findInText, Reading } from "../../domain/data-classes/reading.ts";
 import { replaceInJson, replaceInText, type Treat } from "../../domain/data-classes/replace.ts";
@@ -13,6 +14,7 @@ import {
   type DataClassRules,
   firstDemanding,
   judgeDataClasses,
+  outputActions,
   type Reply,
   type Treatment,
   treatmentsAt,
@@ -102,6 +104,17 @@ export class ContentInspection {
   /** What has to be replaced before an endpoint of this level receives the request; empty: nothing. */
   treatmentsAt(rules: DataClassRules, level: string): ReadonlyMap<string, Treatment> {
     return treatmentsAt(rules, Object.keys(this.counts), level);
+  }
+
+  /** For a reply to this request; undefined: no rule reads it. */
+  outputFilter(rules: DataClassRules): OutputFilter | undefined {
+    const actions = outputActions(rules);
+    if (actions.size === 0) return undefined;
+    let known: ReadonlySet<string> | undefined;
+    return new OutputFilter(this.#detectors, actions, (original) => {
+      known ??= new Set([...this.#found.keys()].map(compared));
+      return known.has(compared(original));
+    });
   }
 
   /** For every text that was found, before it is replaced; the same at each attempt. */
@@ -217,6 +230,9 @@ export class ContentInspection {
     for (const [name, count] of Object.entries(most)) this.#counts[name] = (this.#counts[name] ?? 0) + count;
   }
 }
+
+/** A reply may write a number with other separators. */
+const compared = (text: string) => text.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
 
 const PLAIN_NAME = /^[A-Za-z_]{1,32}$/;
 

@@ -1,11 +1,17 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { Restorer } from "../../domain/data-classes/restore.ts";
 import type { StandIns } from "../../domain/data-classes/stand-ins.ts";
-import type { DataClassRules, Treatment } from "../../domain/tenancy/data-class-rules.ts";
+import {
+  type DataClassRules,
+  type OutputAction,
+  outputActions,
+  type Treatment,
+} from "../../domain/tenancy/data-class-rules.ts";
 import type { UpstreamBody } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type InspectedRequest, inspectContent, traceInspection } from "./inspect-content.ts";
+import { filteredDecoding } from "./output-rules.ts";
 import type { PlannedRequest } from "./planned-request.ts";
 import type { RequestTrace } from "./record.ts";
 import { conversationOf } from "./request-stand-ins.ts";
@@ -17,6 +23,8 @@ export type GuardedContent = {
   readonly original: UpstreamBody;
   readonly body: UpstreamBody;
   readonly treatments: ReadonlyMap<string, Treatment>;
+  /** What rules do with the reply. */
+  readonly outputs: ReadonlyMap<string, OutputAction>;
   /** As the attempt began; `restoring` puts originals back in the place of stand-ins. */
   readonly adapter: UpstreamAdapter;
   readonly restoring: UpstreamAdapter;
@@ -53,8 +61,12 @@ export async function guardContent(
   const treatments =
     rules === undefined || inspection === undefined ? NOTHING : inspection.treatmentsAt(rules, sovereignty.level);
   const adapter = guard?.adapter ?? run.adapter;
+  const outputs = outputActions(rules ?? {});
+  const filter = rules && inspection?.outputFilter(rules);
+  const filtered = (own: UpstreamAdapter) =>
+    filter === undefined ? own : filteredDecoding(own, filter, trace.surface);
   if (inspection === undefined || treatments.size === 0)
-    return { original, body: original, treatments, adapter, restoring: adapter };
+    return { original, body: original, treatments, outputs, adapter, restoring: filtered(adapter) };
   // Answers to decisions name the questions and options as the provider received them.
   const isEchoed = trace.surface === "decisions";
   let standIns: StandIns | undefined;
@@ -67,7 +79,7 @@ export async function guardContent(
     standIns === undefined
       ? adapter
       : { ...adapter, ...restoredDecoding(adapter, new Restorer(standIns.originals), trace.surface) };
-  return { original, body: treated, treatments, adapter, restoring };
+  return { original, body: treated, treatments, outputs, adapter, restoring: filtered(restoring) };
 }
 
 /** False when the rules in force demand more than was done to the body. */
@@ -81,7 +93,7 @@ export function isGuarded(
     const done = guard?.treatments.get(name);
     if (done !== treatment && done !== "redact") return false;
   }
-  return true;
+  return [...outputActions(rules)].every(([name, action]) => guard?.outputs.get(name) === action);
 }
 
 /** Notes, for the log and the response's header, what was done to the body that is sent now. */

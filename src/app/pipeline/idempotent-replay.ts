@@ -181,12 +181,14 @@ function requestIdHeaders(id: string): Record<string, string> {
   return { "x-svc-request-id": id, "x-request-id": id, "request-id": id };
 }
 
-/** Statuses of charged requests; any other one was declined and charged for its input. */
+/** Statuses of charged requests; any other one was declined by the provider and charged for its input. */
 const ANSWERED = 200;
 const CUT_SHORT = 499;
+const WITHHELD = 403;
 const OUTCOME_PHRASES: Readonly<Record<number, string>> = {
   [ANSWERED]: "was served",
   [CUT_SHORT]: "was ended early by its caller",
+  [WITHHELD]: "got a reply that rules of data classes withheld",
 };
 
 function replayFault({ requestId, status, nanos, currency }: ChargedKeyUse, surface: Surface): Fault {

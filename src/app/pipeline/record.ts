@@ -316,6 +316,13 @@ export function describeOutcome(
       };
     case "disconnected":
       return { outcome: "cancelled", upstreamStatus: null, reason: "the client disconnected", maybeAccepted: true };
+    case "withheld":
+      return {
+        outcome: "served",
+        upstreamStatus: 200,
+        reason: "a rule of data classes ended the reply",
+        maybeAccepted: true,
+      };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
       return {

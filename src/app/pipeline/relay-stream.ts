@@ -82,6 +82,7 @@ class StreamRelay {
       relay.stream = undefined;
       relay.stop();
       resolve(outcome);
+      if (outcome.is === "withheld") call.abort();
     };
     /** Before the commit point the next endpoint is tried; after it the stream breaks. */
     const fail = (verdict: FailureVerdict) => {
@@ -118,10 +119,11 @@ class StreamRelay {
           text += piece.text;
         } else if (piece.is === "problem") failure = classifyProblem(piece.problem, provider);
         else if (piece.is === "malformed") failure = classifyMalformed("a frame is not valid in its dialect", provider);
-        if (ended || failure !== undefined) break;
+        if (ended || failure !== undefined || stream.withheld !== undefined) break;
       }
       const hasRoom = text === "" ? true : this.#send(text);
-      if (failure !== undefined) fail(failure);
+      if (stream.withheld !== undefined) finish(this.#withheld(stream.withheld));
+      else if (failure !== undefined) fail(failure);
       else if (ended) this.#finishStream(provider, finish, fail);
       return hasRoom || isEnded ? "more" : "pause";
     };
@@ -136,10 +138,7 @@ class StreamRelay {
         onError: failReading,
       });
     const endStream = () => {
-      if (isEnded) return;
-      // Some servers omit the end marker: the model's stop reason is enough.
-      if (stream.isFinished) this.#finishStream(provider, finish, fail);
-      else fail(classifyMalformed("the stream ended without its end marker", provider));
+      if (!isEnded) this.#endStream(provider, finish, fail);
     };
     return {
       onData: (chunk) => {
@@ -174,6 +173,24 @@ class StreamRelay {
       },
       onFailure: (failure) => fail(classifyFailure(failure, provider)),
     };
+  }
+
+  /** The fault is part of the stream. */
+  #withheld(problem: Fault): AttemptOutcome {
+    const stream = this.#stream;
+    if (!this.#relay.committed) this.#send("");
+    if (this.#relay.clientStoppedReading) return { is: "disconnected", stream };
+    return { is: "withheld", stream, fault: problem };
+  }
+
+  /** Some servers omit the end marker: the model's stop reason is enough. */
+  #endStream(
+    provider: string,
+    finish: (outcome: AttemptOutcome) => void,
+    fail: (verdict: FailureVerdict) => void,
+  ): void {
+    if (this.#stream.isFinished) this.#finishStream(provider, finish, fail);
+    else fail(classifyMalformed("the stream ended without its end marker", provider));
   }
 
   #finishStream(

@@ -1,4 +1,4 @@
-import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
+import type { RewrittenText, TextRewriter } from "../../domain/data-classes/rewriter.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import { Utf8Offsets } from "../../kit/utf8-offsets.ts";
@@ -138,9 +138,9 @@ const POSITIONED = ["groundingMetadata", "citationMetadata"] as const;
 const OFFSETS: ReadonlySet<string> = new Set(["startIndex", "endIndex"]);
 
 /** Sources name a part of the text by offsets in bytes. */
-export function withMovedSources(restored: JsonObject, written: string, restorer: Restorer): JsonObject {
+export function withMovedSources(restored: JsonObject, written: string, rewriter: TextRewriter): JsonObject {
   if (!hasOwnSources(restored)) return restored;
-  const channel = restorer.open();
+  const channel = rewriter.open(undefined, "whole");
   const text = channel.push(written) + channel.end();
   return movedSources(restored, channel, { written, text });
 }
@@ -148,7 +148,7 @@ export function withMovedSources(restored: JsonObject, written: string, restorer
 /** `channel` has restored what was written to the text. */
 export function movedSources(
   restored: JsonObject,
-  channel: RestoredText,
+  channel: RewrittenText,
   { written, text }: { readonly written: string; readonly text: string },
 ): JsonObject {
   if (channel.shifts.length === 0) return restored;

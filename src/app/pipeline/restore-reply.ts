@@ -1,4 +1,4 @@
-import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
+import type { RewrittenText, TextRewriter } from "../../domain/data-classes/rewriter.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
@@ -31,25 +31,28 @@ import {
 } from "./restore-value.ts";
 import type { Delta, StreamFormat, WrittenEvent } from "./stream-delta.ts";
 
-type Restorable = Pick<UpstreamAdapter, "decodeResponse" | "decodeInSlices" | "openReplyStream" | "streamResponseType">;
+export type Decoding = Pick<
+  UpstreamAdapter,
+  "decodeResponse" | "decodeInSlices" | "openReplyStream" | "streamResponseType"
+>;
 
 /**
  * The decoding of an adapter whose request went out with stand-ins: the originals are put back in what its caller receives, in
  * whole replies and streams.
  */
-export function restoredDecoding(adapter: Restorable, restorer: Restorer, surface: Surface): Restorable {
+export function restoredDecoding(adapter: Decoding, rewriter: TextRewriter, surface: Surface): Decoding {
   const restored = (reply: WholeReply | UnusableReply | undefined, work?: SlicedWork) =>
-    reply === undefined || "unusable" in reply ? reply : restoredReply(reply, restorer, work);
+    reply === undefined || "unusable" in reply ? reply : rewrittenReply(reply, rewriter, work);
   return {
     decodeResponse(source, headers) {
       // Labels of decisions are compared with those that the caller sent.
       if (surface === "decisions")
-        return adapter.decodeResponse(new JsonDocument(restoredJson(JsonDocument.of(source).text, restorer)), headers);
+        return adapter.decodeResponse(new JsonDocument(restoredJson(JsonDocument.of(source).text, rewriter)), headers);
       return restored(adapter.decodeResponse(source, headers));
     },
     async decodeInSlices(document, headers, work) {
       if (surface === "decisions") {
-        const text = await restoredJsonInSlices(document.text, restorer, work);
+        const text = await restoredJsonInSlices(document.text, rewriter, work);
         const value = await parseJsonInSlices(text, work, JSON.parse).catch(() => undefined);
         return adapter.decodeResponse(new BuiltJsonDocument(text, { value, body: NOT_PATCHED }), headers);
       }
@@ -58,11 +61,11 @@ export function restoredDecoding(adapter: Restorable, restorer: Restorer, surfac
       return restored(reply, work);
     },
     openReplyStream: () =>
-      new RestoredStream(adapter.openReplyStream(), restorer, formatOf(surface, adapter.streamResponseType)),
+      new RewrittenStream(adapter.openReplyStream(), rewriter, formatOf(surface, adapter.streamResponseType)),
   };
 }
 
-function formatOf(surface: Surface, contentType: string | undefined): StreamFormat {
+export function formatOf(surface: Surface, contentType: string | undefined): StreamFormat {
   if (surface !== "gemini") return EVENTS;
   return contentType?.startsWith("application/json") === true ? geminiArray() : GEMINI_EVENTS;
 }
@@ -71,12 +74,12 @@ function formatOf(surface: Surface, contentType: string | undefined): StreamForm
 const NOT_PATCHED = { problem: "it is not patched" };
 
 /** `work`: of a long reply. */
-function restoredReply(reply: WholeReply, restorer: Restorer, work: SlicedWork | undefined): WholeReply {
+export function rewrittenReply(reply: WholeReply, rewriter: TextRewriter, work: SlicedWork | undefined): WholeReply {
   const renderInSlices =
     work &&
     (async (...rendered: Parameters<WholeReply["render"]>) => {
       const text = (await reply.renderInSlices?.(...rendered)) ?? reply.render(...rendered);
-      return restoredJsonInSlices(text, restorer, work);
+      return restoredJsonInSlices(text, rewriter, work);
     });
   return {
     ...reply,
@@ -84,22 +87,22 @@ function restoredReply(reply: WholeReply, restorer: Restorer, work: SlicedWork |
     get outputWeight() {
       return reply.outputWeight;
     },
-    render: (...rendered) => restoredJson(reply.render(...rendered), restorer),
+    render: (...rendered) => restoredJson(reply.render(...rendered), rewriter),
     ...(renderInSlices && { renderInSlices }),
   };
 }
 
 type OpenText = {
-  readonly channel: RestoredText;
+  readonly channel: RewrittenText;
   readonly delta: Delta;
   readonly event: JsonObject;
   readonly head: string;
 };
 
-/** Puts originals back in a stream in the caller's dialect, wherever it is cut. */
-class RestoredStream implements ReplyStream {
+/** Rewrites the texts of a stream in the caller's dialect, wherever it is cut. */
+export class RewrittenStream implements ReplyStream {
   readonly #inner: ReplyStream;
-  readonly #restorer: Restorer;
+  readonly #rewriter: TextRewriter;
   readonly #format: StreamFormat;
   readonly #open = new Map<string, OpenText>();
   /** What sources of the Gemini dialect count in, by candidate. */
@@ -107,9 +110,9 @@ class RestoredStream implements ReplyStream {
   /** Events that were added: later ones have higher numbers. */
   #added = 0;
 
-  constructor(inner: ReplyStream, restorer: Restorer, format: StreamFormat) {
+  constructor(inner: ReplyStream, rewriter: TextRewriter, format: StreamFormat) {
     this.#inner = inner;
-    this.#restorer = restorer;
+    this.#rewriter = rewriter;
     this.#format = format;
   }
 
@@ -154,7 +157,7 @@ class RestoredStream implements ReplyStream {
   }
   get finalJson() {
     const final = this.#inner.finalJson;
-    return final === undefined ? undefined : restoredJson(final, this.#restorer);
+    return final === undefined ? undefined : restoredJson(final, this.#rewriter);
   }
 
   read(frame: Parameters<ReplyStream["read"]>[0]): StreamPiece {
@@ -174,45 +177,74 @@ class RestoredStream implements ReplyStream {
     return { ...piece, text: text + end };
   }
 
+  /** What is held back of all texts. */
+  flushed(): string {
+    return this.#ended(() => true);
+  }
+
   close(...args: Parameters<ReplyStream["close"]>): string {
     const last = this.#restored(this.#inner.close(...args));
-    return this.#ended(() => true) + last;
+    return this.flushed() + last;
   }
 
   fail(...args: Parameters<ReplyStream["fail"]>): string | undefined {
-    const held = this.#ended(() => true);
+    const held = this.flushed();
     const failure = this.#inner.fail(...args);
-    return failure === undefined ? undefined : held + failure;
+    return failure === undefined ? undefined : held + this.#failure(failure);
+  }
+
+  /** The last event of some dialects repeats what was written so far. */
+  #failure(text: string): string {
+    if (this.#format !== EVENTS) return text;
+    const events = EVENTS.read(text).events.map(({ head, data, block }) => {
+      const event = readEvent(data);
+      return event === undefined
+        ? block
+        : this.#written(head, restoredValue(event, this.#rewriter) as JsonObject, undefined);
+    });
+    return events.join("");
   }
 
   #restored(text: string): string {
     if (text === "") return "";
     const { events, end } = this.#format.read(text);
-    return events.map((event) => runAtOnce(this.#event(event, readEvent(event.data)))).join("") + end;
+    return (
+      events.map((event) => runAtOnce(this.#event(event, readEvent(event.data)))).join("") +
+      (this.#rewriter.isOver?.() === true ? "" : end)
+    );
   }
 
   *#event({ head, data, block }: WrittenEvent, event: JsonObject | undefined): WorkSteps<string> {
+    if (this.#rewriter.isOver?.() === true) return "";
     if (event === undefined || event["type"] === "ping") return block;
-    const deltas = deltasOf(event);
+    const isKept = this.#rewriter.scope?.reasoning !== true && isSigned(event);
+    const deltas = isKept ? [] : deltasOf(event);
     const keys = new Set(deltas.map(({ key }) => key));
     const groups = endedGroups(event, deltas);
     const before = this.#ended((key, { group }) => !keys.has(key) && (groups === "all" || groups.has(group)));
-    let own = isSigned(event) ? event : yield* this.#withoutDeltas(event, deltas);
+    if (this.#rewriter.isOver?.() === true) return before;
+    let own = isKept ? event : yield* this.#withoutDeltas(event, deltas);
+    const sent: JsonObject[] = [];
     for (const delta of deltas) {
-      const channel = this.#open.get(delta.key)?.channel ?? this.#restorer.open(delta.form);
+      const channel = this.#open.get(delta.key)?.channel ?? this.#rewriter.open(delta.form);
       const pushed = yield* pushSteps(channel, delta.text);
       const text = pushed + (isLast(event, delta, deltas) ? channel.end() : "");
       this.#open.set(delta.key, { channel, delta, event, head });
       if (text !== delta.text) own = delta.with(own, text);
+      if (text !== "") sent.push(delta.alone(event, text));
     }
+    // The event itself may say that the reply is complete.
+    if (this.#rewriter.isOver?.() === true)
+      return before + sent.map((one) => this.#written(head, one, undefined)).join("");
     own = this.#withMovedSources(this.#withMovedAnnotations(own), event);
     return before + this.#written(head, own, own === event ? data : yield* stringifySteps(own));
   }
 
   /** Whole texts of the event; pieces of texts are left to their channels. */
   *#withoutDeltas(event: JsonObject, deltas: readonly Delta[]): WorkSteps<JsonObject> {
-    const restored = (yield* restoreSteps(event, this.#restorer)) as JsonObject;
-    return deltas.reduce((own, delta) => (own === event ? own : delta.with(own, delta.text)), restored);
+    const whole = deltas.reduce((own, delta) => delta.with(own, ""), event);
+    const rewritten = (yield* restoreSteps(whole, this.#rewriter)) as JsonObject;
+    return rewritten === whole ? event : deltas.reduce((own, delta) => delta.with(own, delta.text), rewritten);
   }
 
   #withMovedAnnotations(event: JsonObject): JsonObject {
@@ -229,10 +261,10 @@ class RestoredStream implements ReplyStream {
       return one;
     });
     if (!hasSources(original)) return event;
-    const sources = (one: JsonObject) => restoredValue(sourcesOf(one), this.#restorer) as JsonObject;
+    const sources = (one: JsonObject) => restoredValue(sourcesOf(one), this.#rewriter) as JsonObject;
     return withCandidates(event, (one, group, at) => {
       const own = { ...one, ...sources(candidateAt(original, at)) };
-      return withMovedSources(own, this.#answered.get(group) ?? "", this.#restorer);
+      return withMovedSources(own, this.#answered.get(group) ?? "", this.#rewriter);
     });
   }
 
@@ -305,7 +337,6 @@ function isSigned({ type, delta }: JsonObject): boolean {
 
 /** The pieces of text in an event: of chat chunks, of messages, or of responses and transcripts. */
 function deltasOf(event: JsonObject): Delta[] {
-  if (isSigned(event)) return [];
   const { type, choices, candidates } = event;
   if (Array.isArray(candidates)) return deltasOfAnswer(event);
   if (Array.isArray(choices)) return choices.flatMap(deltasOfChoice);
@@ -384,10 +415,15 @@ function deltasOfChoice(choice: unknown, at: number): Delta[] {
   return [...texts, ...args];
 }
 
+const BLOCK_TEXTS: Readonly<Record<string, string>> = {
+  text_delta: "text",
+  input_json_delta: "partial_json",
+  thinking_delta: "thinking",
+};
+
 function deltasOfBlock({ index, delta }: JsonObject): Delta[] {
   if (!isJsonObject(delta)) return [];
-  const name =
-    delta["type"] === "text_delta" ? "text" : delta["type"] === "input_json_delta" ? "partial_json" : undefined;
+  const name = BLOCK_TEXTS[String(delta["type"])];
   const text = name === undefined ? undefined : delta[name];
   if (name === undefined || typeof text !== "string") return [];
   const put = (event: JsonObject, own: string) => ({ ...event, delta: { type: delta["type"], [name]: own } });

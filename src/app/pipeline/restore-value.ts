@@ -1,4 +1,4 @@
-import type { RestoredText, Restorer } from "../../domain/data-classes/restore.ts";
+import type { RewriteScope, RewrittenText, TextRewriter } from "../../domain/data-classes/rewriter.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { parseJsonInSlices } from "../../kit/json-sliced-build.ts";
@@ -19,39 +19,42 @@ const SIGNED_MEMBERS: ReadonlySet<string> = new Set([
 export const isSignedReasoning = ({ type }: JsonObject) => SIGNED_TYPES.has(type);
 export const isSignedMember = (name: string) => SIGNED_MEMBERS.has(name);
 
-/** A document without stand-ins stays byte for byte as it is. */
-export function restoredJson(text: string, restorer: Restorer): string {
+/** Of replies in which originals take the place of stand-ins. */
+const RESTORED: RewriteScope = { reasoning: false, names: true, keeps: isSignedMember };
+
+/** A document in which nothing is rewritten stays byte for byte as it is. */
+export function restoredJson(text: string, rewriter: TextRewriter): string {
   let value: unknown;
   try {
     value = parseLosslessJson(text);
   } catch {
-    return restorer.whole(text);
+    return rewriter.whole(text);
   }
-  const restored = restoredValue(value, restorer);
+  const restored = restoredValue(value, rewriter);
   return restored === value ? text : JSON.stringify(restored);
 }
 
 /** The same for a long document, in slices of event-loop turns. */
-export async function restoredJsonInSlices(text: string, restorer: Restorer, work: SlicedWork): Promise<string> {
+export async function restoredJsonInSlices(text: string, rewriter: TextRewriter, work: SlicedWork): Promise<string> {
   let value: unknown;
   try {
     value = await parseJsonInSlices(text, work, parseLosslessJson);
   } catch {
-    return runInSlices(new Restoration(restorer).text(text, undefined), work);
+    return runInSlices(new Restoration(rewriter).text(text, undefined), work);
   }
-  const restored = await runInSlices(restoreSteps(value, restorer), work);
+  const restored = await runInSlices(restoreSteps(value, rewriter), work);
   return restored === value ? text : runInSlices(stringifySteps(restored), work);
 }
 
-/** Returns the same value if it holds no stand-in. */
-export function restoredValue(value: unknown, restorer: Restorer): unknown {
-  return runAtOnce(restoreSteps(value, restorer));
+/** Returns the same value if nothing in it is rewritten. */
+export function restoredValue(value: unknown, rewriter: TextRewriter): unknown {
+  return runAtOnce(restoreSteps(value, rewriter));
 }
 
-export const restoreSteps = (value: unknown, restorer: Restorer) => new Restoration(restorer).value(value);
+export const restoreSteps = (value: unknown, rewriter: TextRewriter) => new Restoration(rewriter).value(value);
 
 /** A piece of a text that goes on. */
-export function* pushSteps(channel: RestoredText, text: string, meter = new StepMeter()): WorkSteps<string> {
+export function* pushSteps(channel: RewrittenText, text: string, meter = new StepMeter()): WorkSteps<string> {
   let restored = "";
   for (let at = 0; at < text.length; at += PIECE_CHARS) {
     const piece = text.slice(at, at + PIECE_CHARS);
@@ -69,25 +72,27 @@ const RESTORE_COST = 4;
 
 const NUMERIC = /^[1-9]\d{0,14}$/;
 
-/** Puts originals back in a value, in steps of bounded work. */
+/** Rewrites the texts of a value, in steps of bounded work. */
 class Restoration {
-  readonly #restorer: Restorer;
+  readonly #rewriter: TextRewriter;
+  readonly #scope: RewriteScope;
   readonly #meter = new StepMeter();
 
-  constructor(restorer: Restorer) {
-    this.#restorer = restorer;
+  constructor(rewriter: TextRewriter) {
+    this.#rewriter = rewriter;
+    this.#scope = rewriter.scope ?? RESTORED;
   }
 
   *value(value: unknown, name = ""): WorkSteps<unknown> {
     if (typeof value === "string") return yield* this.text(value, name === "arguments" ? "json" : undefined);
     if (Array.isArray(value)) return yield* this.#list(value, name);
-    return isJsonObject(value) && !isSignedReasoning(value) && !JSON.isRawJSON(value)
+    return isJsonObject(value) && (this.#scope.reasoning || !isSignedReasoning(value)) && !JSON.isRawJSON(value)
       ? yield* this.#object(value)
       : this.#short(value, name);
   }
 
   *text(text: string, form: "text" | "json" | undefined): WorkSteps<string> {
-    const channel = this.#restorer.open(form);
+    const channel = this.#rewriter.open(form, "whole");
     const restored = yield* pushSteps(channel, text, this.#meter);
     return restored + channel.end();
   }
@@ -96,12 +101,12 @@ class Restoration {
   #short(value: unknown, name: string): unknown {
     if (typeof value === "string") {
       this.#meter.add(RESTORE_COST * value.length);
-      return this.#restorer.whole(value, name === "arguments" ? "json" : undefined);
+      return this.#rewriter.whole(value, name === "arguments" ? "json" : undefined);
     }
     this.#meter.add(1);
-    if (typeof value !== "number") return value;
+    if (typeof value !== "number" || !this.#scope.names) return value;
     const written = String(value);
-    const restored = this.#restorer.whole(written, "text");
+    const restored = this.#rewriter.whole(written, "text");
     return restored === written || !NUMERIC.test(restored) ? value : JSON.rawJSON(restored);
   }
 
@@ -122,9 +127,9 @@ class Restoration {
     const members: [string, unknown][] = [];
     for (const key of Object.keys(object)) {
       const member = object[key];
-      const ownKey = this.#restorer.whole(key, "text");
+      const ownKey = this.#scope.names ? this.#rewriter.whole(key, "text") : key;
       this.#meter.add(RESTORE_COST * Math.min(key.length, PIECE_CHARS));
-      const kept = isSignedMember(key);
+      const kept = this.#scope.keeps(key);
       const own = kept ? member : isShort(member) ? this.#short(member, key) : yield* this.value(member, key);
       isChanged ||= ownKey !== key || own !== member;
       members.push([ownKey, own]);
@@ -138,14 +143,14 @@ class Restoration {
     if (isJsonObject(original["content"])) {
       if (!hasOwnSources(restored)) return restored;
       const written = textOfCandidate(original);
-      const channel = this.#restorer.open();
+      const channel = this.#rewriter.open(undefined, "whole");
       const text = (yield* pushSteps(channel, written, this.#meter)) + channel.end();
       return movedSources(restored, channel, { written, text });
     }
     const text = original["text"] ?? original["content"];
     const { annotations } = restored;
     if (typeof text !== "string" || !Array.isArray(annotations)) return restored;
-    const channel = this.#restorer.open();
+    const channel = this.#rewriter.open(undefined, "whole");
     yield* pushSteps(channel, text, this.#meter);
     channel.end();
     const moved: unknown[] = [];
@@ -161,7 +166,7 @@ class Restoration {
 const isShort = (value: unknown) =>
   typeof value === "string" ? value.length <= PIECE_CHARS : typeof value !== "object" || value === null;
 
-export function movedAnnotation(annotation: unknown, channel: RestoredText): unknown {
+export function movedAnnotation(annotation: unknown, channel: RewrittenText): unknown {
   if (!isJsonObject(annotation)) return annotation;
   const moved = Object.entries(annotation).map(([name, value]): [string, unknown] => {
     if (isJsonObject(value)) return [name, movedAnnotation(value, channel)];

@@ -23,7 +23,9 @@ export function settleStream(
   if (outcome.is === "relayed") return settleRelayed(request, stage, attempt, outcome);
   if (outcome.is === "broken")
     return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict, request.trace.surface));
-  return settleDisconnected(request, stage, attempt, outcome);
+  return outcome.is === "withheld"
+    ? settlePartly(request, stage, attempt, { stream: outcome.stream, end: WITHHELD, reason: outcome.fault })
+    : settleDisconnected(request, stage, attempt, outcome);
 }
 
 /** Ends a response that another run of the same request took over: it breaks off uncharged. */
@@ -43,15 +45,22 @@ async function settleRelayed(
   // The model had finished when the client disconnected, so the usage is complete and charged. A background job without
   // clients counts as a normal response.
   const isDisconnected = sink.disconnected && sink.unattended !== true;
-  const end = isDisconnected ? CLIENT_DISCONNECTED : { status: 200, errorCode: null };
+  const end: Pick<ChargedEnd, "status"> & { errorCode: string | null } = isDisconnected
+    ? { ...CLIENT_DISCONNECTED }
+    : { status: 200, errorCode: null };
   try {
-    const { close, beforeCharge } = streamClosing(stream, decoded.beforeSettle);
-    const settlement = await settleCharged(gateway, trace, attempt, stream, usageContext(request, stage), {
-      ...end,
-      beforeCharge,
+    const { close, beforeCharge } = streamClosing(stream, decoded.beforeSettle, () => {
+      if (stream.detail !== undefined) trace.detail = { ...trace.detail, ...stream.detail };
+      end.errorCode ??= stream.withheld?.code ?? null;
     });
+    const closing = Object.assign(end, { beforeCharge });
+    const settlement = await settleCharged(gateway, trace, attempt, stream, usageContext(request, stage), closing);
     recordStats(gateway, trace, attempt, settlement.usage, decoded.request.outline, stage.relay.pace);
     const lastFrames = close(settlement);
+    if (stream.withheld !== undefined) {
+      sink.write(lastFrames);
+      return await endBroken(request, stream, stream.withheld);
+    }
     if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
       await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
     sink.end(lastFrames);
@@ -62,18 +71,20 @@ async function settleRelayed(
 
 /** Builds the last frames once: before the charge when the reply must be stored first, else after it. */
 function streamClosing(
-  stream: Pick<ReplyStream, "close" | "finalJson">,
+  stream: Pick<ReplyStream, "close" | "finalJson" | "judgesLastFrames">,
   beforeSettle: ((final: string) => Promise<void>) | undefined,
+  judged: () => void,
 ): { close(settlement: Settlement): string; readonly beforeCharge: ChargedEnd["beforeCharge"] } {
   let lastFrames: string | undefined;
   const close = ({ usage, shown }: Settlement) => {
     lastFrames ??= stream.close(usage, shown);
     return lastFrames;
   };
-  if (beforeSettle === undefined) return { close, beforeCharge: undefined };
+  if (beforeSettle === undefined && stream.judgesLastFrames !== true) return { close, beforeCharge: undefined };
   const beforeCharge = async (settlement: Settlement) => {
     close(settlement);
-    if (stream.finalJson !== undefined) await beforeSettle(stream.finalJson);
+    judged();
+    if (stream.finalJson !== undefined) await beforeSettle?.(stream.finalJson);
   };
   return { close, beforeCharge };
 }
@@ -121,9 +132,30 @@ async function settleDisconnected(
   attempt: Attempt,
   { stream }: Extract<EndedAttempt, { is: "disconnected" }>,
 ): Promise<void> {
-  const { gateway, trace, sink } = request;
+  const { gateway, trace } = request;
   if (stream === undefined || !stage.relay.hasSentContent)
     return settleUncharged(gateway, trace, disconnectedRecord(trace));
+  // A client that only read too slowly is still connected.
+  return settlePartly(request, stage, attempt, { stream, end: CLIENT_DISCONNECTED, reason: slowReaderFault() });
+}
+
+type PartlyServed = {
+  readonly stream: StreamedReply;
+  readonly end: Pick<ChargedEnd, "status" | "errorCode">;
+  /** For a client that is still connected. */
+  readonly reason: Fault;
+};
+
+const WITHHELD = { status: 200, errorCode: "data_class_not_permitted" } as const;
+
+/** Charges what the model wrote until its stream was ended. */
+async function settlePartly(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { stream, end, reason }: PartlyServed,
+): Promise<void> {
+  const { gateway, trace, sink } = request;
   traceReply(trace, stream);
   const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
   const metered: MeteredUsage = {
@@ -136,9 +168,8 @@ async function settleDisconnected(
     isUsagePartial: true,
   };
   try {
-    await settleCharged(gateway, trace, attempt, metered, usageContext(request, stage), CLIENT_DISCONNECTED);
-    // A client that only read too slowly is still connected.
-    if (!sink.disconnected) await endBroken(request, stream, slowReaderFault());
+    await settleCharged(gateway, trace, attempt, metered, usageContext(request, stage), end);
+    if (!sink.disconnected) await endBroken(request, stream, reason);
   } catch (error) {
     await settleFailed(request, stream, error);
   }

@@ -38,11 +38,11 @@ export async function settleComplete(
   traceReply(trace, reply);
   if (sink.disconnected) return settleUncharged(gateway, trace, disconnectedRecord(trace));
   trace.markFirstByte();
-  const { declined } = reply;
-  const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
+  const refused = reply.declined ?? reply.withheld;
+  const end = { status: refused?.status ?? 200, errorCode: refused?.code ?? null };
   const { usage, shown } = await settleCharged(gateway, trace, attempt, reply, usageContext(request, stage), end);
   recordStats(gateway, trace, attempt, usage, decoded.request.outline, stage.relay.pace);
-  if (declined !== undefined) throw new SettledFault(declined);
+  if (refused !== undefined) throw new SettledFault(refused);
   const inSlices = reply.renderInSlices?.(usage, shown);
   const body = inSlices === undefined ? reply.render(usage, shown) : await inSlices;
   if (decoded.storeResponse !== undefined) await decoded.storeResponse(body, stage.responseHeaders());

@@ -11,6 +11,10 @@ const fields = {
   below: LevelWord.optional().meta({
     description: "With `pseudonymise`, `redact` and `block`: for endpoints below this level only; absent: for all.",
   }),
+  output: z.enum(["report", "redact", "block"]).optional().meta({
+    description:
+      "For data of the class that the reply contains and the request did not: `report` counts in the log, `redact` replaces it with a marker, `block` refuses the reply or ends its stream before it. The reply is charged.",
+  }),
 };
 const DataClassRule = z
   .strictObject(fields)
@@ -33,6 +37,10 @@ export const DataClassRules = z
   .refine(({ ["uninspected"]: rule }) => rule?.action !== "pseudonymise" && rule?.action !== "redact", {
     message: "must be report or block: images, audio and files cannot be changed",
     path: ["uninspected", "action"],
+  })
+  .refine(({ ["uninspected"]: rule }) => rule?.output === undefined, {
+    message: "must be omitted: images, audio and files in replies are not read",
+    path: ["uninspected", "output"],
   })
   .meta({
     id: "DataClassRules",

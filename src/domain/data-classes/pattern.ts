@@ -45,6 +45,7 @@ export class Pattern {
   readonly class: string;
   readonly #kind: Kind;
   readonly #program: RE2JS;
+  readonly instructions: number;
   readonly #callChars: number;
   /** How far behind its end a match may have been looked for. */
   readonly #lookahead: number;
@@ -56,6 +57,7 @@ export class Pattern {
     this.#kind = customKind(`pattern.${name}`, name, `Pattern of ${name}`);
     this.#program = program;
     const instructions = program.programSize();
+    this.instructions = instructions;
     this.#work = instructions * INSTRUCTION_WORK;
     const isUnbounded = UNBOUNDED.test(source);
     this.#lookahead = isUnbounded ? Number.POSITIVE_INFINITY : instructions;

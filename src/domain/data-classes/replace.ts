@@ -25,7 +25,7 @@ const PLACE_CHARS = 64;
 const NUMBER_DIGITS_MIN = 8;
 const NUMBER = /\d[-+.\deE]{7,}/g;
 
-type Place = {
+export type TreatedPlace = {
   kind: Kind;
   strictness: number;
   /** In the text that was read first. */
@@ -114,7 +114,7 @@ function replaceInEmbedded(text: string, treat: Treat): Generator<number, string
 }
 
 function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<number, string> {
-  const places: Place[] = [];
+  const places: TreatedPlace[] = [];
   const readings = yield* readingsOf(reading);
   const add = (within: Reading, { kind, start, end }: KnownText) => {
     const strictness = treat.strictness(kind, within.text.slice(start, end));
@@ -138,8 +138,8 @@ function* replaceIn(text: string, reading: Reading, treat: Treat): Generator<num
 }
 
 /** One place for all that overlap: the one around the others, or what they cover together. */
-function joined(places: readonly Place[]): Place[] {
-  const all: Place[] = [];
+export function joined(places: readonly TreatedPlace[]): TreatedPlace[] {
+  const all: TreatedPlace[] = [];
   for (const place of places.toSorted(
     (a, b) => a.start - b.start || b.end - a.end || b.reading.depth - a.reading.depth,
   )) {

@@ -152,7 +152,7 @@ const UNDECIDED = /^\[?\s*$/;
 /** `[ADDRESS_7k3f2a]` and `[1]` begin a text. */
 const JSON_BEGINS = /^(?:\{|\[\s*["{[\]])/;
 
-function formOf(beginning: string): "text" | "json" | undefined {
+export function formOf(beginning: string): "text" | "json" | undefined {
   if (UNDECIDED.test(beginning)) return undefined;
   return JSON_BEGINS.test(beginning) ? "json" : "text";
 }

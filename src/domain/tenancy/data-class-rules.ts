@@ -4,6 +4,9 @@ import { LEVELS, type Level } from "./level.ts";
 /** Strictness order: a later one includes what an earlier one does. */
 export const DATA_CLASS_ACTIONS = ["report", "pseudonymise", "redact", "block"] as const;
 export type DataClassAction = (typeof DATA_CLASS_ACTIONS)[number];
+/** What happens to data of a class that a reply contains and the request did not; in order of strictness. */
+export const OUTPUT_ACTIONS = ["report", "redact", "block"] as const;
+export type OutputAction = (typeof OUTPUT_ACTIONS)[number];
 /** What happens to data of a class before an endpoint receives the rest of the request. */
 export type Treatment = Exclude<DataClassAction, "report" | "block">;
 
@@ -14,6 +17,7 @@ export type DataClassRule = {
   readonly action?: DataClassAction | undefined;
   /** The action holds for endpoints below this level only; absent: for all. */
   readonly below?: Level | undefined;
+  readonly output?: OutputAction | undefined;
   /** Combined policies: further rules for the class, which hold as well. */
   readonly and?: readonly DataClassRule[];
   /** The rule as it is stored, if another version wrote it and this one cannot read it: it blocks, and is kept as it is. */
@@ -70,11 +74,26 @@ function actionAt(rule: DataClassRule, level: string): DataClassAction {
   return DATA_CLASS_ACTIONS[most] ?? "block";
 }
 
+/** -1: replies are not read for it. */
+const outputRank = (rule: DataClassRule) =>
+  Math.max(...partsOf(rule).map(({ output }) => (output === undefined ? -1 : OUTPUT_ACTIONS.indexOf(output))));
+
+/** The classes that replies are read for. */
+export function outputActions(rules: DataClassRules): ReadonlyMap<string, OutputAction> {
+  const actions = new Map<string, OutputAction>();
+  for (const [name, rule] of Object.entries(rules)) {
+    const action = OUTPUT_ACTIONS[outputRank(rule)];
+    if (action !== undefined) actions.set(name, action);
+  }
+  return actions;
+}
+
 const LEVEL_STATES = ["UNCLASSIFIED", ...LEVELS];
 
 /** True when a rule is stricter than another one for endpoints of some level. */
 function adds(rule: DataClassRule, own: DataClassRule): boolean {
   if (rankOf(demandOf(rule, "restorable")) > rankOf(demandOf(own, "restorable"))) return true;
+  if (outputRank(rule) > outputRank(own)) return true;
   return LEVEL_STATES.some(
     (level) => DATA_CLASS_ACTIONS.indexOf(actionAt(rule, level)) > DATA_CLASS_ACTIONS.indexOf(actionAt(own, level)),
   );

@@ -28,6 +28,8 @@ export type WholeReply = {
   readonly promptReads?: number | undefined;
   /** The provider declined but bills the input: the fault that replaces the reply. */
   readonly declined?: Fault | undefined;
+  /** The rules do not let the reply pass: the fault that replaces it. It is charged in full. */
+  readonly withheld?: Fault | undefined;
   /** Reply details for the request log. */
   readonly detail?: JsonObject | undefined;
   /** Paths of members of the provider's reply that are not carried; absent: all are carried. */
@@ -109,6 +111,10 @@ export type StreamedReply = {
   fail(envelope: ErrorEnvelope): string | undefined;
   /** The connection is cut after the last bytes of a failed stream, because clients would take its end for a success. */
   readonly cutsWhenFailed?: boolean | undefined;
+  /** The rules let no more of it pass: the fault that ends it. What came before is charged. */
+  readonly withheld?: Fault | undefined;
+  /** The last frames may hold what the rules judge, so they are made before the charge. */
+  readonly judgesLastFrames?: true | undefined;
   /** After `close` or `fail`: the whole reply as JSON, for dialects whose replies can be stored. */
   readonly finalJson?: string | undefined;
 };

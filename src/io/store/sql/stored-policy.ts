@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { DATA_CLASS_ACTIONS, type DataClassRule, writtenRules } from "../../../domain/tenancy/data-class-rules.ts";
+import {
+  DATA_CLASS_ACTIONS,
+  type DataClassRule,
+  OUTPUT_ACTIONS,
+  writtenRules,
+} from "../../../domain/tenancy/data-class-rules.ts";
 import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
 
 const rules = {
@@ -15,6 +20,7 @@ const dataClassRule = z.strictObject({
   floor: z.enum(LEVELS).exactOptional(),
   action: z.enum(DATA_CLASS_ACTIONS).exactOptional(),
   below: z.enum(LEVELS).exactOptional(),
+  output: z.enum(OUTPUT_ACTIONS).exactOptional(),
 });
 
 /**
