@@ -219,6 +219,7 @@ describe("rules of data classes", () => {
   test.each([
     ["/v1/embeddings", { model: "sandbox/embed", input: EMAIL }],
     ["/v1/rerank", { model: "sandbox/rerank", query: EMAIL, documents: ["one", "two"] }],
+    ["/v1/moderations", { model: "sandbox/moderate", input: EMAIL }],
     ["/v1/audio/speech", { model: "sandbox/speak", voice: "alloy", input: EMAIL }],
     ["/v1/decisions", { model: "sandbox/decide", state: EMAIL, questions: QUESTIONS }],
   ])("CLASS-02 a rule of the request itself holds on %s, without one of the workspace", async (where, body) => {

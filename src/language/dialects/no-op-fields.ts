@@ -151,10 +151,7 @@ export const NO_OP_FIELDS = {
     { path: "return_documents", values: [false], why: DEFAULT },
     { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],
-  moderations: [
-    { path: "provider", why: OWN },
-    { path: "data_classes", why: OWN },
-  ],
+  moderations: [{ path: "provider", why: OWN }, DATA_CLASSES],
   transcriptions: [
     { path: "provider", why: OWN },
     DATA_CLASSES,
