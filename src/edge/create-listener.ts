@@ -59,10 +59,7 @@ export function createListener(
   server.on("checkContinue", receive);
   server.on("checkExpectation", receive);
   server.on("connect", (_request, socket) => writeRawResponse(socket, connectFault(), ids.next("req_")));
-  server.on("upgrade", (request, socket, head) => {
-    listener.trackTunnel(socket);
-    onUpgrade({ request, socket, head });
-  });
+  server.on("upgrade", (request, socket, head) => onUpgrade({ request, socket, head }));
   const rejectMalformed = (error: ConnectionError, socket: Duplex) => {
     const connection = listener.connections.get(socket);
     if (connection !== undefined && isServing(connection))

@@ -21,8 +21,6 @@ export class Listener {
   /** By socket, from the first request of a connection on. */
   readonly connections = new WeakMap<Duplex, ClientConnectionState>();
   readonly #open = new Set<ClientConnectionState>();
-  /** Connections of tunnel nodes. They end after the drain: what they carry are requests of their own. */
-  readonly #tunnels = new Set<Duplex>();
   /** Requests in flight, counted by the edge server and the fast path. */
   inFlight = 0;
   isDraining = false;
@@ -48,11 +46,6 @@ export class Listener {
     this.#open.add(connection);
     socket.once("close", () => this.#open.delete(connection));
     return connection;
-  }
-
-  trackTunnel(socket: Duplex): void {
-    this.#tunnels.add(socket);
-    socket.once("close", () => this.#tunnels.delete(socket));
   }
 
   /** Binds the port and returns the origin. Until the edge is opened every request gets a 503. */
@@ -119,11 +112,12 @@ export class Listener {
     }
   }
 
+  /** Tunnels of nodes count: an agent closes its own once the other instances know its new connection. */
   async #waitUntilUnused(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
     const connections = () =>
       new Promise<number>((resolve) => {
-        this.#server.getConnections((error, count) => resolve(error === null ? count - this.#tunnels.size : 0));
+        this.#server.getConnections((error, count) => resolve(error === null ? count : 0));
       });
     while ((await connections()) > 0 && this.#clock.monotonicMs() < deadlineMs) await pollDelay();
   }
