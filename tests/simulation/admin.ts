@@ -1,7 +1,7 @@
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { PROVIDERS, revised } from "./catalogue.ts";
 import type { AdminAct } from "./fault-profile.ts";
-import { drawKeyPolicy, drawPolicy, drawRouterSpec, ROUTERS, routerKey } from "./tenants.ts";
+import { drawPolicy, drawRouterSpec, keyPolicyOf, ROUTERS, routerKey, withDataRules } from "./tenants.ts";
 import type { World } from "./world.ts";
 
 /** Changes rules while requests are in flight. */
@@ -44,7 +44,7 @@ function put(world: World, what: string, then: () => void): void {
 function changeWorkspace(world: World): void {
   const { chance, stored } = world;
   const before = chance.pick([...stored.workspaces.values()]);
-  const workspace = { ...before, policy: drawPolicy(chance, 0.25) };
+  const workspace = { ...before, policy: withDataRules(drawPolicy(chance, 0.25), world.data, 0.5) };
   stored.workspaces.set(workspace.id, workspace);
   put(world, `${workspace.id} ${JSON.stringify(workspace.policy)}`, () => {
     world.inForce.workspaces.set(workspace.id, workspace);
@@ -55,7 +55,7 @@ function changeWorkspace(world: World): void {
 function changeKey(world: World): void {
   const { chance, stored } = world;
   const before = chance.pick([...stored.keys.values()]);
-  const key = { ...before, policy: drawKeyPolicy(chance), version: before.version + 1 };
+  const key = { ...before, policy: keyPolicyOf(chance, world.data), version: before.version + 1 };
   stored.keys.set(key.id, key);
   put(world, `${key.id} ${JSON.stringify(key.policy)}`, () => {
     world.inForce.keys.set(key.id, key);

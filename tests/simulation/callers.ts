@@ -8,6 +8,7 @@ import type { Principal } from "../../src/domain/tenancy/key.ts";
 import { authenticateKey, keyFault } from "../../src/edge/authenticate.ts";
 import { routerSlug } from "./checks.ts";
 import { CallerSink, type ClientRequest } from "./client-request.ts";
+import { contentWith, drawData } from "./data-classes.ts";
 import type { Process } from "./process.ts";
 import { drawHints, drawModel } from "./routing-hints.ts";
 import { ended } from "./settlement-checks.ts";
@@ -63,7 +64,8 @@ function drawVisit(world: World, when: ClientRequest["when"]): ClientRequest {
     currency: workspace.currency,
     keyId: key.id,
     model: drawModel(chance, workspace.slug),
-    hints: drawHints(chance),
+    hints: drawHints(chance, world.data),
+    data: world.data === undefined ? {} : drawData(world.data, no),
     streaming: chance.is(0.5),
     maxTokens: chance.between(10, 300),
     sink,
@@ -132,8 +134,10 @@ function arriving({ scheduler, chance }: World, process: Process, visit: ClientR
   });
 }
 
-function bodyOf({ model, mark, streaming, maxTokens, hints, no }: ClientRequest): string {
-  const messages = [{ role: "user", content: `${mark} ${"tell me more ".repeat(1 + (no % 5))}` }];
+function bodyOf({ model, mark, streaming, maxTokens, hints, no, data }: ClientRequest): string {
+  const messages = [
+    { role: "user", content: contentWith(`${mark} ${"tell me more ".repeat(1 + (no % 5))}`, data, no) },
+  ];
   return JSON.stringify({ model, messages, stream: streaming, max_tokens: maxTokens, ...hints });
 }
 

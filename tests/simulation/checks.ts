@@ -2,14 +2,15 @@ import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/shared
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { JournalEntry } from "../../src/io/journal/journal.ts";
 import { type ClientRequest, priceWhenPlanned } from "./client-request.ts";
+import { hiddenFrom, joinedParts } from "./data-classes.ts";
 import { eligibleFor } from "./eligible.ts";
 import { type Call, wasRejectedBy } from "./network.ts";
-import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
+import { costOf, dataRulesOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
 import { tokenOf } from "./process.ts";
 import { routerKey } from "./tenants.ts";
 import type { World } from "./world.ts";
 
-type Arrival = { readonly address: string; readonly authorization: string | undefined };
+type Arrival = { readonly address: string; readonly authorization: string | undefined; readonly body: string };
 
 /** Fetching a credential may take this long between permission and call. */
 const LEAVE_MS = 500;
@@ -37,7 +38,7 @@ export class Checks {
     const now = slug === undefined ? undefined : inForce.routers.get(routerKey(visit.workspaceId, slug));
     const routers = [visit.planned?.router, now?.spec].filter((spec) => spec !== undefined);
     const key = inForce.keys.get(visit.keyId)?.policy ?? null;
-    return { workspace: workspace.policy, key, routers, hints: visit.hints };
+    return { workspace: workspace.policy, key, routers, hints: visit.hints, data: visit.data };
   }
 
   /** A request reaches an endpoint. */
@@ -47,6 +48,7 @@ export class Checks {
     const report = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
     if (visit.state !== "running") report("end", "asked after its end");
     this.#expectAllowedAttempt(visit, endpointId, arrival, report);
+    this.#expectHiddenData(visit, endpointId, arrival, report);
     this.#expectRequestedModel(visit, endpointId, report);
     this.#isWithinBounds(visit, call, report);
     this.#expectClosedCircuit(visit, call, report);
@@ -72,6 +74,19 @@ export class Checks {
     if (why !== undefined) report("policy", why);
     else if (catalogue.byAddress.get(address) !== endpointId) report("policy", "it has moved away from this address");
     else if (!connected.has(endpointId.split(":")[0] ?? "")) report("policy", "its provider is not connected");
+  }
+
+  /** No original reaches a level below its rule, in one piece or in the parts of a message. */
+  #expectHiddenData(visit: ClientRequest, endpointId: string, { body }: Arrival, report: Report): void {
+    const layers = this.layersOf(visit);
+    const level = this.#world.catalogue.snapshot.endpoints.get(endpointId)?.sovereignty.level;
+    if (layers === undefined || level === undefined) return;
+    const read = joinedParts(body);
+    for (const text of hiddenFrom(dataRulesOf(layers), visit.data, level)) {
+      this.#world.count("data hidden");
+      if (read.includes(text)) report("data", `it was shown ${text}`);
+    }
+    if (Object.values(visit.data).some((text) => read.includes(text))) this.#world.count("data shown");
   }
 
   /** The requested model, or one that the caller's own router may choose. */

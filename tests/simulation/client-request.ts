@@ -2,6 +2,7 @@ import type { ResponseSink } from "../../src/app/exchange.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Catalogue, PlainPrice } from "./catalogue.ts";
+import type { RequestData } from "./data-classes.ts";
 import type { Call } from "./network.ts";
 import type { RawHints } from "./routing-hints.ts";
 
@@ -24,6 +25,7 @@ export type ClientRequest = {
   readonly keyId: string;
   readonly model: string;
   readonly hints: RawHints;
+  readonly data: RequestData;
   readonly streaming: boolean;
   readonly maxTokens: number;
   readonly sink: CallerSink;

@@ -4,6 +4,7 @@
  */
 export const SEEN: Readonly<Record<"requests" | "money", Readonly<Record<string, number>>>> = {
   requests: {
+    "data-guarded-once": 772,
     "estimates-beyond-the-hold": 249,
     "open-circuit-ranked-first": 245,
     "circuit-never-opens": 245,

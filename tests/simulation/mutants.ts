@@ -452,4 +452,26 @@ const RETRIES: readonly Mutant[] = [
   one("real-randomness", "ROUTE-04", FAILURE_HANDLING, "gateway.random()", "Math.random()"),
 ];
 
-export const MUTANTS: readonly Mutant[] = [...FILTER, ...LAYERS, ...KEYS, ...IN_FLIGHT, ...MONEY, ...RETRIES];
+const DATA_RULES = "src/domain/tenancy/data-class-rules.ts";
+const GUARD = "src/app/pipeline/guard-content.ts";
+
+/** Rules of data classes. */
+const DATA: readonly Mutant[] = [
+  one(
+    "data-shown-one-rung-low",
+    "CLASS-04",
+    DATA_RULES,
+    "LEVELS.indexOf(level as Level) <",
+    "LEVELS.indexOf(level as Level) + 1 <",
+  ),
+  one("data-guarded-once", "CLASS-04", GUARD, 'if (done !== treatment && done !== "redact") return false;', ""),
+  one(
+    "split-values-stay",
+    "CLASS-04",
+    "src/app/pipeline/content-inspection.ts",
+    "hasSplitValues: this.#hasSplitValues,",
+    "",
+  ),
+];
+
+export const MUTANTS: readonly Mutant[] = [...FILTER, ...LAYERS, ...DATA, ...KEYS, ...IN_FLIGHT, ...MONEY, ...RETRIES];

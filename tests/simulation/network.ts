@@ -80,6 +80,7 @@ export class Network {
     world.checks.onUpstreamCall(visit, call, {
       address,
       authorization: headers["authorization"] ?? headers["x-api-key"],
+      body,
     });
     visit.calls.push(call);
     this.#open.add(call);

@@ -2,6 +2,7 @@ import type { Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import type { Policy } from "../../src/domain/tenancy/policy.ts";
 import type { RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Catalogue, PlainPrice } from "./catalogue.ts";
+import { barredByData, type RequestData } from "./data-classes.ts";
 import type { RawHints } from "./routing-hints.ts";
 
 /**
@@ -16,6 +17,7 @@ export type Layers = {
   /** The router as it was when the request was planned, and as it is now. */
   readonly routers: readonly RouterSpec[];
   readonly hints: RawHints;
+  readonly data: RequestData;
 };
 
 /** Why this endpoint may not see the request; undefined when it may. */
@@ -23,16 +25,24 @@ export function forbidden(endpointId: string, catalogue: Catalogue, layers: Laye
   const endpoint = catalogue.snapshot.endpoints.get(endpointId);
   if (endpoint === undefined) return "the catalogue has no such endpoint";
   if (endpoint.status === "retired") return "it is retired";
-  const { workspace, key, routers, hints } = layers;
+  const { workspace, key, routers, hints, data } = layers;
   const { sovereignty, model, provider, region } = endpoint;
   const names = [provider, `${provider}/${region}`, endpointId];
   return (
     byPolicy("workspace", workspace, sovereignty, provider, model) ??
     byPolicy("key", key ?? {}, sovereignty, provider, model) ??
     first(routers, (spec) => byRouter(spec, sovereignty, provider, model)) ??
-    excludedByHints(hints, sovereignty, names)
+    excludedByHints(hints, sovereignty, names) ??
+    first(dataRulesOf(layers), (rules) => barredByData(rules, data, sovereignty.level))
   );
 }
+
+/** The rules of data classes in every layer. */
+export const dataRulesOf = ({ workspace, key, hints }: Layers) => [
+  workspace.dataClasses,
+  key?.dataClasses,
+  hints.data_classes,
+];
 
 function first<T>(from: readonly T[], check: (one: T) => string | undefined): string | undefined {
   for (const one of from) {

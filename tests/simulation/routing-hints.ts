@@ -1,5 +1,7 @@
+import type { DataClassRules } from "../../src/domain/tenancy/data-class-rules.ts";
 import { MODELS, PROVIDERS } from "./catalogue.ts";
 import type { Chance } from "./chance.ts";
+import { drawDataRules } from "./data-classes.ts";
 import { ROUTERS, WORKSPACES } from "./tenants.ts";
 
 type RawPreferences = {
@@ -19,10 +21,13 @@ export type RawHints = {
   readonly session_id?: string;
   readonly cost_tier?: "low" | "medium" | "high";
   readonly remaining_turns?: number;
+  readonly data_classes?: DataClassRules;
 };
 
-export function drawHints(chance: Chance): RawHints {
+export function drawHints(chance: Chance, data: Chance | undefined): RawHints {
+  const rules = data && drawDataRules(data, 0.15);
   return {
+    ...(rules === undefined ? {} : { data_classes: rules }),
     ...(chance.is(0.3) ? { provider: drawPreferences(chance) } : {}),
     ...(chance.is(0.4) ? { session_id: `s${chance.between(1, 4)}` } : {}),
     ...(chance.is(0.1) ? { cost_tier: chance.pick(["low", "medium", "high"]) } : {}),

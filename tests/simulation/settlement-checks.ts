@@ -104,4 +104,5 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "no_training_required",
   "provider_blocked",
   "no_eligible_endpoint",
+  "data_class_not_permitted",
 ]);

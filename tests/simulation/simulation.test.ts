@@ -15,6 +15,10 @@ const PROMISES = [
     promise: "POL-01 POL-02 no byte of a request reaches an endpoint that a rule in force at that moment excludes",
     rules: ["policy", "model", "network"],
   },
+  {
+    promise: "CLASS-04 no original reaches an endpoint below its rule, with retries, failover and rules that change",
+    rules: ["data"],
+  },
   { promise: "KEY-04 a revoked key begins nothing, wherever its request waited", rules: ["key"] },
   { promise: "ROUTE-01 a router of another workspace never applies", rules: ["router"] },
   { promise: "BILL-02 BILL-03 BILL-07 holds end, and wallets are credits less charges", rules: ["money"] },
@@ -55,6 +59,9 @@ const MET = [
   "no_training_required",
   "provider_blocked",
   "no_eligible_endpoint",
+  "data_class_not_permitted",
+  "data hidden",
+  "data shown",
 ];
 
 describe("worlds in which everything fails and changes during requests", () => {

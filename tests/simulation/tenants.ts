@@ -6,6 +6,7 @@ import { sha256Hex } from "../../src/kit/secret.ts";
 import { OPEN_ROUTER } from "../support/routing.ts";
 import { COUNTRIES, CURRENCIES, MODELS, PROVIDERS } from "./catalogue.ts";
 import type { Chance } from "./chance.ts";
+import { drawDataRules } from "./data-classes.ts";
 
 export const WORKSPACES = ["red", "green", "blue"] as const;
 export const ROUTERS = ["auto", "fast", "safe"] as const;
@@ -46,8 +47,13 @@ export function drawPolicy(chance: Chance, share: number): Policy {
   };
 }
 
+export function withDataRules<T extends Partial<Policy>>(policy: T, data: Chance | undefined, share: number): T {
+  const dataClasses = data && drawDataRules(data, share);
+  return dataClasses === undefined ? policy : { ...policy, dataClasses };
+}
+
 /** What a key demands in addition: only the rules it names. */
-export function drawKeyPolicy(chance: Chance): Partial<Policy> | null {
+function drawKeyPolicy(chance: Chance): Partial<Policy> | null {
   if (chance.is(0.5)) return null;
   const policy = drawPolicy(chance, 0.25);
   return {
@@ -58,6 +64,12 @@ export function drawKeyPolicy(chance: Chance): Partial<Policy> | null {
     ...(policy.blockedProviders.length === 0 ? {} : { blockedProviders: policy.blockedProviders }),
     ...(policy.allowedModels === null ? {} : { allowedModels: policy.allowedModels }),
   };
+}
+
+export function keyPolicyOf(chance: Chance, data: Chance | undefined): Partial<Policy> | null {
+  const policy = drawKeyPolicy(chance);
+  const own = withDataRules(policy ?? {}, data, 0.2);
+  return policy === null && own.dataClasses === undefined ? null : own;
 }
 
 export function drawRouterSpec(chance: Chance): RouterSpec {
@@ -74,7 +86,7 @@ export function drawRouterSpec(chance: Chance): RouterSpec {
   };
 }
 
-export function drawTenancy(chance: Chance): Tenancy {
+export function drawTenancy(chance: Chance, data: Chance | undefined): Tenancy {
   const tenancy: Tenancy = { workspaces: new Map(), keys: new Map(), routers: new Map() };
   for (const slug of WORKSPACES) {
     const id = `ws_${slug}`;
@@ -84,12 +96,12 @@ export function drawTenancy(chance: Chance): Tenancy {
       name: slug,
       currency: chance.pick(CURRENCIES),
       createdAtMs: 0,
-      policy: chance.is(0.3) ? OPEN_POLICY : drawPolicy(chance, 0.25),
+      policy: withDataRules(chance.is(0.3) ? OPEN_POLICY : drawPolicy(chance, 0.25), data, 0.5),
       keyPolicy: { personalKeys: true, approval: false, ipAllowlist: null },
     });
     for (const name of chance.is(0.5) ? ["a"] : ["a", "b"]) {
       const keyId = `key_${slug}_${name}`;
-      tenancy.keys.set(keyId, keyOf(keyId, id, drawKeyPolicy(chance)));
+      tenancy.keys.set(keyId, keyOf(keyId, id, keyPolicyOf(chance, data)));
     }
     for (const router of chance.some(ROUTERS, 0.7)) {
       const spec = drawRouterSpec(chance);

@@ -16,6 +16,8 @@ export type Violation = { readonly rule: string; readonly what: string; readonly
 /** Everything in one run, made from one seed. */
 export class World {
   readonly chance: Chance;
+  /** For data in requests and the rules about it; a source of its own leaves every other world as it is. */
+  readonly data: Chance | undefined;
   readonly scheduler: Scheduler;
   readonly shape: FaultProfile;
   readonly disk: Disk;
@@ -41,11 +43,12 @@ export class World {
 
   constructor(seed: number, tracing: "traced" | "hashed") {
     this.chance = new Chance(seed);
+    this.data = seed % 4 === 0 ? new Chance(seed + 1_000_003) : undefined;
     this.trace = tracing === "traced" ? [] : undefined;
     this.scheduler = new Scheduler(this.chance);
     this.shape = new FaultProfile(this.chance);
     this.#catalogue = drawCatalogue(this.chance);
-    this.stored = drawTenancy(this.chance);
+    this.stored = drawTenancy(this.chance, this.data);
     this.inForce = copyOf(this.stored);
     this.connected = new Set(PROVIDERS.filter((provider) => !this.shape.disconnected.includes(provider)));
     this.disk = new Disk(this);
