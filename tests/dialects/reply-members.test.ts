@@ -14,7 +14,14 @@ import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { frame, USAGE as GEMINI_USAGE, whole } from "../support/gemini.ts";
 import { messageEvent, messageJson } from "../support/messages.ts";
 import { COMPATIBLE_CHAT_TYPES, CONVERSE_TYPES, GEMINI_TYPES } from "../support/provider-types.ts";
-import { type AuditedReply, audit, FIRST_TEXT, isExemptMember, newFigures } from "../support/reply-audit.ts";
+import {
+  type AuditedReply,
+  audit,
+  distinctCases,
+  FIRST_TEXT,
+  isExemptMember,
+  newFigures,
+} from "../support/reply-audit.ts";
 import { merged, type ReplyCase, replyCases } from "../support/reply-cases.ts";
 import { frameOf, responseJson } from "../support/responses-native.ts";
 import { RESPONSES_COLUMN, responsesAlone, wordsOf } from "../support/responses-script.ts";
@@ -389,7 +396,9 @@ describe.each(Object.entries(COLUMNS))("replies of the %s dialect", (name, colum
     form: Form,
   ): Promise<string> {
     const figures = newFigures();
-    const pending = [...cases];
+    // A body in the caller's dialect is relayed: there, what the rules do not list differs from case to case.
+    const isRelayed = surface === column.verbatim && !form.isStreamed;
+    const pending = [...(isRelayed ? cases : distinctCases(rule, cases))];
     const work = async () => {
       for (let one = pending.shift(); one !== undefined; one = pending.shift()) {
         const script = form.script(one.value);

@@ -1,26 +1,33 @@
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { MemberRule } from "../../src/language/dialects/reply-members.ts";
-import type { ReplyCase, ReplyLeaf } from "./reply-cases.ts";
+import { keyOfLeaf, type ReplyCase, type ReplyLeaf } from "./reply-cases.ts";
 
-/** Where a leaf is in the rules of its dialect, and its path as it would be reported. */
-type LocatedLeaf = { readonly path: string; readonly rule: MemberRule | undefined };
+/** Where a leaf is in the rules of its dialect, its path as it would be reported, and the variants on the way there. */
+type LocatedLeaf = { readonly path: string; readonly rule: MemberRule | undefined; readonly variants: string };
 
 function locate(rule: MemberRule, value: unknown, path: string): LocatedLeaf {
-  return walk({ rule, value, reported: "" }, path === "" ? [] : (path.match(/\[\]|[^.[\]]+/g) ?? []));
+  return walk({ rule, value, reported: "", variants: "" }, path === "" ? [] : (path.match(/\[\]|[^.[\]]+/g) ?? []));
 }
 
-type Walk = { readonly rule: MemberRule | undefined; readonly value: unknown; readonly reported: string };
+type Walk = {
+  readonly rule: MemberRule | undefined;
+  readonly value: unknown;
+  readonly reported: string;
+  readonly variants: string;
+};
 
-function walk({ rule, value, reported }: Walk, steps: readonly string[]): LocatedLeaf {
-  if (typeof rule === "object" && "at" in rule) return walk({ rule: rule.rule, value, reported: rule.at }, steps);
+function walk({ rule, value, reported, variants }: Walk, steps: readonly string[]): LocatedLeaf {
+  if (typeof rule === "object" && "at" in rule)
+    return walk({ rule: rule.rule, value, reported: rule.at, variants }, steps);
   const [step, ...rest] = steps;
   if (step === "[]") {
     const inner = reported.endsWith("[]") ? reported : `${reported}[]`;
-    return walk({ rule, value: Array.isArray(value) ? value[0] : undefined, reported: inner }, rest);
+    return walk({ rule, value: Array.isArray(value) ? value[0] : undefined, reported: inner, variants }, rest);
   }
   if (rule === undefined || typeof rule === "string" || "place" in rule || "words" in rule)
     return {
       rule,
+      variants,
       path: [reported, ...steps]
         .filter((part) => part !== "")
         .join(".")
@@ -30,20 +37,35 @@ function walk({ rule, value, reported }: Walk, steps: readonly string[]): Locate
   if ("by" in rule) {
     const name = String(object[rule.by] ?? "");
     const variant = Object.hasOwn(rule.variants, name) ? rule.variants[name] : undefined;
-    if (variant !== undefined) return walk({ rule: variant, value, reported }, steps);
-    if (typeof value === "string") return { rule: "carried", path: reported };
-    return { rule: undefined, path: reported === "" ? name : `${reported}.${name}` };
+    if (variant !== undefined) return walk({ rule: variant, value, reported, variants: `${variants} ${name}` }, steps);
+    if (typeof value === "string") return { rule: "carried", path: reported, variants };
+    return { rule: undefined, path: reported === "" ? name : `${reported}.${name}`, variants };
   }
-  if (step === undefined) return { rule, path: reported };
-  if ("each" in rule) return walk({ rule: rule.each, value: object[step], reported: `${reported}[]` }, rest);
+  if (step === undefined) return { rule, path: reported, variants };
+  if ("each" in rule) return walk({ rule: rule.each, value: object[step], reported: `${reported}[]`, variants }, rest);
   const inner = reported === "" ? step : `${reported}.${step}`;
   const known = Object.hasOwn(rule.members, step) ? rule.members[step] : undefined;
-  return walk({ rule: known, value: object[step], reported: inner }, rest);
+  return walk({ rule: known, value: object[step], reported: inner, variants }, rest);
 }
 
 /** Whether every step of the path, without its variants, leads to an exempt member. */
 export function isExemptMember(rule: MemberRule): (path: string) => boolean {
   return (path) => locate(rule, undefined, path).rule === "exempt";
+}
+
+/** The cases without those whose leaves are all in members that earlier cases have and that are omitted as a whole. */
+export function distinctCases(rule: MemberRule, cases: readonly ReplyCase[]): readonly ReplyCase[] {
+  const seen = new Set<string>();
+  return cases.filter(({ value, leaves }) => {
+    const keys = leaves.map((leaf) => {
+      const located = locate(rule, value, leaf.path);
+      const isWhole = located.rule === undefined || located.rule === "omitted" || located.rule === "content";
+      return isWhole ? `${located.path}${located.variants}` : keyOfLeaf(leaf);
+    });
+    const fresh = keys.filter((key) => !seen.has(key));
+    for (const key of fresh) seen.add(key);
+    return fresh.length > 0;
+  });
 }
 
 /** The text before that of a case. */

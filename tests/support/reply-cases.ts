@@ -36,13 +36,14 @@ export function replyCases(
   const cases = new CaseGenerator(types, isExempt).of(schema, "", []);
   const seen = new Set<string>();
   return cases.filter(({ leaves }) => {
-    const fresh = leaves.filter((leaf) => !seen.has(keyOf(leaf)));
-    for (const leaf of fresh) seen.add(keyOf(leaf));
+    const fresh = leaves.filter((leaf) => !seen.has(keyOfLeaf(leaf)));
+    for (const leaf of fresh) seen.add(keyOfLeaf(leaf));
     return fresh.length > 0;
   });
 }
 
-const keyOf = ({ path, value, isWord, variant }: ReplyLeaf) =>
+/** Leaves with one key differ in their value alone. */
+export const keyOfLeaf = ({ path, value, isWord, variant }: ReplyLeaf) =>
   `${variant} ${isWord ? `${path}=${String(value)}` : path}`;
 
 class CaseGenerator {
