@@ -27,7 +27,7 @@ export type RunningGateway = {
   stop(idleConnections?: IdleConnections): Promise<CloseResult>;
 };
 
-type StartOptions = Pick<GatewayInput, "worker" | "prepareStore" | "readCatalogue" | "onResponseTurn">;
+type StartOptions = Pick<GatewayInput, "worker" | "prepareStore" | "readCatalogue" | "hashCost" | "onResponseTurn">;
 
 /** Added to the drain settings before components that have not drained are closed. */
 const DRAIN_GRACE_MS = 30_000;

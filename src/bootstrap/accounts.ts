@@ -13,7 +13,7 @@ import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
-import { passwordHasher } from "../kit/password-hasher.ts";
+import { type HashCost, passwordHasher } from "../kit/password-hasher.ts";
 import { randomToken } from "../kit/secret.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -35,10 +35,12 @@ type AccountsBootstrapDeps = {
   readonly mutationLock: MutationLock;
   readonly transport: Transport;
   readonly adminToken: string;
+  readonly hashCost: HashCost | undefined;
 };
 
 export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Accounts {
-  const { store, vault, directory, cacheReloader, ids, log, origin, mutationLock, adminToken, transport } = deps;
+  const { store, vault, directory, cacheReloader, ids, log, origin, mutationLock, adminToken, transport, hashCost } =
+    deps;
   return openAccounts({
     store,
     directory,
@@ -49,7 +51,7 @@ export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Acc
     adminToken,
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
-    hasher: passwordHasher(),
+    hasher: passwordHasher(hashCost),
     ...attemptLimits(config),
     secret: lazyStoredSecret(SESSION_SECRET, store.meta, vault),
     publicUrl: config.GATEWAY_PUBLIC_URL,

@@ -35,6 +35,7 @@ import type { WorkerContext } from "../io/workers/worker-context.ts";
 import type { ProcessPlacement } from "../io/workers/worker-folders.ts";
 import type { TurnWork } from "../kit/event-loop-turns.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
+import type { HashCost } from "../kit/password-hasher.ts";
 import type { Sandbox } from "../sandbox/server.ts";
 import type { Config } from "../settings/config.ts";
 import { type ComponentSet, componentFactory } from "./components.ts";
@@ -60,6 +61,8 @@ export type GatewayInput = {
   readonly prepareStore?: PrepareStore | undefined;
   /** For tests: reads the catalogue folders. */
   readonly readCatalogue?: ReadCatalogue | undefined;
+  /** For tests: the cost of a password hash. */
+  readonly hashCost?: HashCost | undefined;
   /** For tests: receives the work on long responses of each event-loop turn. */
   readonly onResponseTurn?: ((work: TurnWork) => void) | undefined;
 };

@@ -151,7 +151,7 @@ function requestPath({ config, version, random, onResponseTurn }: GatewayInput) 
 }
 
 function management(input: GatewayInput) {
-  const { config } = input;
+  const { config, hashCost } = input;
   return {
     tenancy: component(
       ["storage", "directory", "state", "coordination", "captures", "ids", "rates"],
@@ -209,7 +209,7 @@ function management(input: GatewayInput) {
         const { store, vault } = storage;
         const [{ origin }, { adminToken }] = [listener, secrets];
         const shared = { store, vault, directory, cacheReloader, ids, log, mutationLock, transport };
-        return createAccounts(config, { ...shared, origin, adminToken });
+        return createAccounts(config, { ...shared, origin, adminToken, hashCost });
       },
     ),
     manage: component(

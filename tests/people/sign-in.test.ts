@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HASH_COST } from "../../src/kit/password-hasher.ts";
 import { openBooks } from "../support/books.ts";
 import { gatewayForTest } from "../support/gateway.ts";
 import { Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 let gateway: PeopleGateway;
 beforeAll(async () => {
-  gateway = await peopleGateway();
+  gateway = await peopleGateway({ hashCost: HASH_COST });
 });
 afterAll(() => gateway.close());
 

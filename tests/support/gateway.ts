@@ -8,6 +8,7 @@ import { runCommandLine } from "../../src/cli/run-typed.ts";
 import { isoDay } from "../../src/domain/catalogue/levels.ts";
 import { type CatalogueLoadResult, loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
+import type { HashCost } from "../../src/kit/password-hasher.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { expectDocumented } from "./documented-responses.ts";
@@ -67,9 +68,12 @@ const sharedCatalogue: ReadCatalogue = (folders, nowMs) => {
   return read;
 };
 
+/** A password at the full cost takes 19 MiB and tens of milliseconds. */
+const CHEAP_HASHES: HashCost = { memoryKib: 64, passes: 1, lanes: 1 };
+
 /** A whole gateway in this process, on a free port with its own data directory; the caller closes it. */
 export async function startGateway(
-  options: { env?: Record<string, string>; dataDir?: string; prepare?: PrepareStore } = {},
+  options: { env?: Record<string, string>; dataDir?: string; prepare?: PrepareStore; hashCost?: HashCost } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
   if (options.dataDir === undefined && options.env?.["DATABASE_URL"] === undefined) await layTables(dataDir);
@@ -78,7 +82,8 @@ export async function startGateway(
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
   const config = readConfig(env);
   const readCatalogue = config.GATEWAY_CATALOGUE_DIR === null ? sharedCatalogue : undefined;
-  const running = await start(config, { prepareStore: options.prepare, readCatalogue });
+  const { hashCost = CHEAP_HASHES } = options;
+  const running = await start(config, { prepareStore: options.prepare, readCatalogue, hashCost });
   await running.ready();
   let closed = false;
   const close: TestGateway["close"] = async (idle) => {
