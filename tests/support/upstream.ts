@@ -192,13 +192,17 @@ async function receive(
     settle("aborted");
   }
   const raw = Buffer.concat(chunks);
+  let json: { readonly value: unknown } | undefined;
   const received: Received = {
     method: request.method ?? "",
     path: request.url ?? "",
     headers: request.headers,
     rawHeaders: request.rawHeaders,
     raw,
-    json: parsed(raw),
+    get json() {
+      json ??= { value: parsed(raw) };
+      return json.value;
+    },
     connection,
     get aborted() {
       return outcome === "aborted";
@@ -208,7 +212,11 @@ async function receive(
   return { received, settle };
 }
 
+const [HYPHEN] = Buffer.from("-");
+
 function parsed(raw: Buffer): unknown {
+  // The boundary of an upload: its text may have megabytes.
+  if (raw[0] === HYPHEN) return undefined;
   try {
     return JSON.parse(raw.toString("utf8"));
   } catch {
