@@ -39,7 +39,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/audit`, title: "Audit log", load: () => import("./screens/audit/audit.tsx"), visibleTo: "admin", nav: { group: "Observe", icon: "scroll" }, searchTerms: "who changed what" },
 
   // Control
-  { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), visibleTo: "member", nav: { group: "Control", icon: "shield" }, searchTerms: "floor countries retention training" },
+  { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), visibleTo: "member", nav: { group: "Control", icon: "shield" }, searchTerms: "floor countries retention training data classes personal secrets redact" },
   { path: `${W}/routers`, title: "Routers", load: () => import("./screens/routers/routers.tsx"), visibleTo: "member", nav: { group: "Control", icon: "route" }, searchTerms: "weights dry run replay" },
   { path: `${W}/routers/$router`, title: "Router", load: () => import("./screens/routers/router.tsx"), visibleTo: "member" },
   { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), visibleTo: "member", nav: { group: "Control", icon: "gauge" }, searchTerms: "budget spend rate" },

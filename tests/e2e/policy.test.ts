@@ -142,6 +142,59 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(await portal.gateway.manage("GET", rules)).toMatchObject(others);
   });
 
+  test("PORTAL-06 CLASS-02 rules of data classes are tried on a text that is not stored, then saved and removed", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const terms = { terms: ["Blue Dune"] };
+    await portal.gateway.manage("PUT", `/workspaces/${slug}/data-classes/acme-projects`, terms);
+    const page = await portal.page("operator");
+    await page.goto(portal.at("policy?tab=data", slug));
+    const text = page.getByLabel("Text", { exact: true });
+    await text.fill("Blue Dune: write to jane.doe@mail.example.eu");
+    const found = page.getByRole("region", { name: "Findings" });
+    await found.getByText("acme-projects 1").waitFor();
+    expect(await found.locator("mark").allTextContents()).toEqual([
+      "Blue DuneACME_PROJECTS",
+      "jane.doe@mail.example.euEMAIL",
+    ]);
+    const personal = page.getByRole("group", { name: "personal" });
+    expect(await personal.getByLabel("Below level").isDisabled()).toBe(true);
+    await personal.getByLabel("In requests").selectOption("redact");
+    await personal.getByLabel("Below level").selectOption("L3");
+    await page.getByRole("group", { name: "secret" }).getByLabel("In replies").selectOption("block");
+    await page.getByRole("group", { name: "acme-projects" }).getByLabel("Floor").selectOption("L1");
+    const received = page.getByRole("region", { name: "What endpoints receive" });
+    await received.getByText("Blue Dune: write to [EMAIL]").waitFor();
+    const rows = await received.getByRole("listitem").allTextContents();
+    expect(rows.map((row) => /Excluded|Redacted|Unchanged/.exec(row)?.[0])).toEqual([
+      "Excluded",
+      "Redacted",
+      "Unchanged",
+    ]);
+    expect(await portal.gateway.manage("GET", `/workspaces/${slug}/policy`)).not.toHaveProperty("data_classes");
+    await page.evaluate("scrollTo(0, 0)");
+    await screenshot(page, "data-classes");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Save rules" }).click();
+    await page.getByText("Rules saved").waitFor();
+    expect((await portal.gateway.manage("GET", `/workspaces/${slug}/policy`)).data_classes).toEqual({
+      personal: { action: "redact", below: "L3" },
+      secret: { output: "block" },
+      "acme-projects": { floor: "L1" },
+    });
+    await personal.getByLabel("In requests").selectOption("");
+    await page.getByRole("group", { name: "secret" }).getByLabel("In replies").selectOption("");
+    await page.getByRole("group", { name: "acme-projects" }).getByLabel("Floor").selectOption("");
+    await page.getByRole("button", { name: "Save rules" }).click();
+    await page.getByText("Rules saved").first().waitFor();
+    await expect
+      .poll(() => portal.gateway.manage("GET", `/workspaces/${slug}/policy`))
+      .not.toHaveProperty("data_classes");
+    const audit = await portal.gateway.manage("GET", `/audit?workspace=${slug}`);
+    expect(JSON.stringify(audit)).not.toContain("jane.doe");
+    const narrow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    expect(narrow).toBeLessThanOrEqual(0);
+  });
+
   test("PORTAL-06 a member looks and tries, and has nothing to save with", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("policy"));

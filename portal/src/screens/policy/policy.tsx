@@ -8,6 +8,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useUnsavedChanges } from "../../ui/use-unsaved-changes.ts";
 import { useWorkspace } from "../../url-state.ts";
+import { DataClasses } from "./data-classes.tsx";
 import { changeOf, differencesOf, type Policy, type PolicyChange, patchOf } from "./policy-draft.ts";
 import { PolicyEditor } from "./policy-editor.tsx";
 import { PolicyHistory } from "./policy-history.tsx";
@@ -23,6 +24,11 @@ export function Screen() {
     { id: "manageShowPolicy", args: { params }, description: "Show the policy" },
     { id: "managePreviewPolicy", args: { params, body: patchOf(change) }, description: "Preview this draft" },
     { id: "manageChangePolicy", args: { params, body: patchOf(change) }, description: "Save this draft" },
+    {
+      id: "manageTryDataClasses",
+      args: { params, body: { text: "Write to jane.doe@mail.example.eu" } },
+      description: "Try rules of data classes",
+    },
     { id: "manageListPolicyVersions", args: { params }, description: "List versions" },
   ] as const;
   return (
@@ -66,6 +72,11 @@ function PolicyTabs({
           id: "rules",
           label: "Rules",
           content: () => <PolicyEditor current={current} change={change} setChange={setChange} mayChange={mayChange} />,
+        },
+        {
+          id: "data",
+          label: "Data classes",
+          content: () => <DataClasses current={current.data_classes ?? {}} mayChange={mayChange} />,
         },
         {
           id: "history",
