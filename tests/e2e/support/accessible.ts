@@ -46,7 +46,8 @@ async function axeOn(page: Page): Promise<AxeBuilder> {
 
 /**
  * What axe finds on a page at some widths, except colours, whose check takes most of the time; and what is wider than the
- * window. Where a width shows the same elements as an earlier one, only the rules that depend on the width run again.
+ * window. All rules run at the first and the last width. Between them, and where the last shows the same elements as the
+ * first, only the rules that depend on the width do.
  */
 export async function layoutViolations(page: Page, widths: readonly number[]): Promise<string[]> {
   const height = page.viewportSize()?.height ?? 0;
@@ -54,7 +55,8 @@ export async function layoutViolations(page: Page, widths: readonly number[]): P
   for (const width of widths) {
     await page.setViewportSize({ width, height });
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-    const which = (await page.evaluate(IS_KNOWN)) === true ? "width rules" : "all rules";
+    const isBetween = width !== widths[0] && width !== widths.at(-1);
+    const which = isBetween || (await page.evaluate(IS_KNOWN)) === true ? "width rules" : "all rules";
     const axe = await axeOn(page);
     const rules =
       which === "all rules" ? axe.withTags(RULES).disableRules("color-contrast") : axe.withRules(WIDTH_RULES);
