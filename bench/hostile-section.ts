@@ -1,4 +1,5 @@
 import type { HostileKind } from "./hostile-responses.ts";
+import type { ReadingCost } from "./reading-cost.ts";
 
 /** What other tenants noticed while one kind of hostile response arrived. */
 export type HostileRun = {
@@ -17,20 +18,32 @@ export type HostileRun = {
 const HEADING = "## Hostile responses";
 const PORTAL = "\n## Portal\n";
 
-export function renderHostileSection(runs: readonly HostileRun[], where: { heapMb: number; machine: string }): string {
+type Measured = {
+  readonly heapMb: number;
+  readonly machine: string;
+  readonly load: number;
+  readonly ordinary: ReadingCost;
+};
+
+export function renderHostileSection(
+  runs: readonly HostileRun[],
+  { heapMb, machine, load, ordinary }: Measured,
+): string {
   const rows = runs.map(({ commit, kind, p50Ms, p99Ms, stallMs, rssMb, statuses }) => {
     const memory = rssMb === undefined ? "**died**" : `${rssMb} MB`;
     return `| ${commit} | ${kind} | ${p50Ms.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | ${stallMs.toFixed(0)} ms | ${memory} | ${statuses} |`;
   });
   return `${HEADING}
 
-Written by \`npm run bench -- --hostile\` (with \`--against <folder>\` also for another checkout). A provider sends one workspace 15 MB responses of one kind, two at a time and without pause; another workspace calls an ordinary provider. The gateway has a heap of ${where.heapMb} MB; upstreams and clients share its cores. The longest stall is the slowest answer of \`/healthz\`, asked every few milliseconds; it includes garbage collection and the wait for a core.
+Written by \`npm run bench -- --hostile\` (with \`--against <folder>\` also for another checkout). A provider sends one workspace 15 MB responses of one kind, two at a time and without pause; another workspace calls an ordinary provider. The gateway has a heap of ${heapMb} MB; upstreams and clients share its cores. The longest stall is the slowest answer of \`/healthz\`, asked every few milliseconds; it includes garbage collection and the wait for a core.
 
-${where.machine}.
+${machine}; the load average was ${load.toFixed(1)} before the run.
 
 | commit | responses | other tenants: p50 | p99 | longest stall | peak memory | hostile calls |
 | --- | --- | --- | --- | --- | --- | --- |
 ${rows.join("\n")}
+
+An ordinary response of ${ordinary.bytes} bytes is read in ${ordinary.readMicros.toFixed(1)} µs of CPU time, with its limits and the offsets of its members. \`JSON.parse\` alone takes ${ordinary.parseMicros.toFixed(1)} µs, the check of its limits alone ${ordinary.limitsMicros.toFixed(1)} µs.
 `;
 }
 

@@ -13,6 +13,7 @@ import { type HostileRun, renderHostileSection, withHostileSection } from "./hos
 import { readMachine } from "./machine.ts";
 import { percentile } from "./maths.ts";
 import { JSON_ANSWER } from "./payload.ts";
+import { measureReading } from "./reading-cost.ts";
 
 /**
  * What other tenants notice while a provider sends hostile responses: `npm run bench -- --hostile [--against <folder>]`. One
@@ -24,6 +25,7 @@ const HEAP_MB = 512;
 const SECONDS = 3;
 const HOSTILE_AT_ONCE = 2;
 const PAUSE_MS = 5;
+const READING_ROUNDS = 50_000;
 const READY_MS_MAX = 180_000;
 const QUIET_MODEL = "alibaba/qwen3-235b-a22b-instruct-2507";
 const HOSTILE_MODEL = "mistral/mistral-small-2603";
@@ -40,13 +42,16 @@ async function main(): Promise<void> {
     const port = await new Promise<number>((resolve) => upstreams.once("message", resolve));
     const roots = [...(values.against === undefined ? [] : [path.resolve(values.against)]), ROOT];
     const runs: HostileRun[] = [];
+    const [load = 0] = os.loadavg();
     for (const root of roots) {
       const { stdout } = await promisify(execFile)("git", ["-C", root, "rev-parse", "--short", "HEAD"]);
       for (const kind of ["none", ...HOSTILE_KINDS] as const)
         runs.push({ commit: stdout.trim(), kind, ...(await measure(children, { root, folder, port, kind })) });
     }
     const { processor, cores } = readMachine(ROOT, false);
-    const section = renderHostileSection(runs, { heapMb: HEAP_MB, machine: `${processor}, ${cores} cores` });
+    const machine = `${processor}, ${cores} cores`;
+    const ordinary = measureReading(READING_ROUNDS);
+    const section = renderHostileSection(runs, { heapMb: HEAP_MB, machine, load, ordinary });
     writeFileSync(PAGE, withHostileSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "", section));
     process.stdout.write(section);
   } finally {

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { CANDIDATES } from "../bench/candidate.ts";
 import { Children } from "../bench/children.ts";
+import { hostileSectionOf, renderHostileSection } from "../bench/hostile-section.ts";
 import { installLiteLlm } from "../bench/litellm.ts";
 import { added, figure, median, percentile, ratio } from "../bench/maths.ts";
 import { readOptions, USAGE } from "../bench/options.ts";
@@ -23,10 +24,12 @@ import { commandFor, parsePeer, preparePeer, upstreamUrls } from "../bench/peer.
 import { measurePlans } from "../bench/plan.ts";
 import { foreignShares, parseStat, parseTicks, readTree, sumTree, treeOf } from "../bench/proc.ts";
 import { summarise } from "../bench/profile.ts";
+import { measureReading } from "../bench/reading-cost.ts";
 import { cpuMicrosIn, readRedisCpu } from "../bench/redis-cpu.ts";
 import { renderPage } from "../bench/report.ts";
 import { type BenchResult, type CandidateResult, emptyResult } from "../bench/results.ts";
 import { targetsOf } from "../bench/targets.ts";
+import { PROJECT_ROOT } from "../src/settings/config.ts";
 
 const statLine = (pid: number, name: string, parentPid: number, ticks: readonly number[], rssPages: number) =>
   `${pid} (${name}) S ${parentPid} ${pid} ${pid} 0 -1 4194304 900 0 0 0 ${ticks.join(" ")} 20 0 7 0 12345 700000000 ${rssPages} 18446744073709551615 1 1\n`;
@@ -236,6 +239,26 @@ describe("report", () => {
     expect(page).toMatch(/\| CPU of the gateway +\| to bare +\| to other +\|/);
     expect(page).toMatch(/\| JSON +\| 1\.80 × \(1\.80–1\.80\) +\| 0\.25 × \(0\.25–0\.25\) +\|/);
     expect(page).toContain("- other: as started by `other {port}`");
+  });
+
+  test("docs/benchmarks.md has the texts that the benchmarks write", () => {
+    const page = readFileSync(path.join(PROJECT_ROOT, "docs/benchmarks.md"), "utf8");
+    const result = resultOf([measured("gateway", 90)]);
+    const repetitions = Number(/ \((\d) repetitions\)/.exec(page)?.[1]);
+    const rendered = renderPage({ ...result, repetitions });
+    const [intro = "", , method = ""] = rendered.split(/\n\n(?=## (?:Machine|Method))|\n\n- gateway/);
+    expect(page.startsWith(`${intro}\n\n## Machine`)).toBe(true);
+    expect(page).toContain(method);
+    const section = hostileSectionOf(page);
+    const hostile = renderHostileSection([], { heapMb: 512, machine: "P", load: 1, ordinary: measureReading(10) });
+    expect(section).toContain(hostile.slice(0, hostile.indexOf("\n\nP;")));
+    const lastLine = (text: string | undefined) =>
+      text
+        ?.trimEnd()
+        .split("\n")
+        .at(-1)
+        ?.replaceAll(/[\d.]+ /g, "# ");
+    expect(lastLine(section)).toBe(lastLine(hostile));
   });
 
   test("a profile is read as shares of its busy time", () => {
