@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
+import { Agent } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
@@ -12,6 +13,7 @@ import type { HashCost } from "../../src/kit/password-hasher.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { expectDocumented } from "./documented-responses.ts";
+import { callHttp } from "./http-call.ts";
 import { COMPILED, PROGRAM } from "./program.ts";
 import { quietShell } from "./shell.ts";
 import { layTables } from "./tables.ts";
@@ -90,25 +92,26 @@ export async function startGateway(
     if (closed) return;
     closed = true;
     await running.stop(idle);
+    agent.destroy();
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
   };
   const url = running.origin;
+  const agent = new Agent({ keepAlive: true });
   const call = async (key: string, where: string, init: CallInit = {}): Promise<Called> => {
     const body =
       init.body === undefined ? undefined : typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (body === undefined ? "GET" : "POST");
-    const response = await fetch(`${url}${where}`, {
+    const reply = await callHttp(agent, `${url}${where}`, {
       method,
       headers: {
         ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...init.headers,
       },
-      ...(body === undefined ? {} : { body }),
-      ...(init.signal === undefined ? {} : { signal: init.signal }),
+      body,
+      signal: init.signal,
     });
-    const text = await response.text();
-    const answer = { status: response.status, headers: response.headers, text, body: parsed(text) };
+    const answer = { ...reply, body: parsed(reply.text) };
     expectDocumented(method, where, answer);
     return answer;
   };
