@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   EMBEDDINGS_KINDS,
@@ -35,6 +36,7 @@ const MODELS: Readonly<Record<ReplyDialect, string>> = {
   converse: "amazon/nova-pro",
   responses: "openai/gpt-4o",
 };
+const DIALECTS: readonly ReplyDialect[] = ["chat", "messages", "responses", "gemini", "converse"];
 const PROVIDERS = ["mistral", "anthropic", "google-ai-studio", "aws-bedrock", "openai", "scaleway"];
 const ORDINARY = "alibaba/qwen3-235b-a22b-instruct-2507";
 const PAIRS: readonly (readonly [string, ReplyDialect])[] = [
@@ -206,14 +208,16 @@ async function endOf(response: Response): Promise<string> {
 
 test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 512 MB serving other workspaces", async () => {
   const [hostile, ordinary] = [await openWorkspace("hostile"), await openWorkspace("ordinary")];
-  const waiting = PAIRS.flatMap(([client, dialect]) =>
-    HOSTILE_KINDS.flatMap((kind) =>
-      [false, true].map((stream) => ({
-        name: `${client}>${dialect} ${kind}${stream ? " stream" : ""}`,
-        expected: expectedEnd(client, dialect, kind, stream),
-        request: requestOf(client, dialect, kind, stream),
-      })),
-    ),
+  // One reply for all its callers in turn, so that it is made once.
+  const replied = DIALECTS.flatMap((dialect) =>
+    HOSTILE_KINDS.flatMap((kind) => [false, true].map((stream) => ({ dialect, kind, stream }))),
+  );
+  const waiting = replied.flatMap(({ dialect, kind, stream }) =>
+    PAIRS.filter(([, replying]) => replying === dialect).map(([client]) => ({
+      name: `${client}>${dialect} ${kind}${stream ? " stream" : ""}`,
+      expected: expectedEnd(client, dialect, kind, stream),
+      request: requestOf(client, dialect, kind, stream),
+    })),
   );
   const ends: Record<string, { end: string; expected: string }> = {};
   const others: number[] = [];
@@ -227,8 +231,10 @@ test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 
   let isOver = false;
   const serve = async () => {
     const messages = [{ role: "user", content: "Hello" }];
-    while (!isOver)
+    while (!isOver) {
       others.push(await drain(await post("/v1/chat/completions", ordinary, { model: ORDINARY, messages })));
+      await sleep(20);
+    }
   };
   const serving = serve();
   await Promise.all(Array.from({ length: AT_ONCE }, attack));
