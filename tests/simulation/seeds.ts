@@ -12,6 +12,8 @@ export type RunResult = {
 };
 
 export type Range = {
+  /** Run before the others. */
+  readonly first: readonly number[];
   readonly from: number;
   readonly most: number;
   readonly least: number;
@@ -24,7 +26,7 @@ const TWICE_EVERY = 10;
 
 /** Runs seeds until one breaks a rule or there were enough. */
 export async function runMany(program: typeof simulate, range: Range): Promise<RunResult> {
-  const { from, most, least, forMs, monotonicMs } = range;
+  const { first, from, most, least, forMs, monotonicMs } = range;
   const startedMs = monotonicMs();
   const traceLimit = Error.stackTraceLimit;
   // Faults are thrown by the thousand, and their stack traces are never read.
@@ -33,7 +35,7 @@ export async function runMany(program: typeof simulate, range: Range): Promise<R
   let [seeds, requests, calls, events] = [0, 0, 0, 0];
   let broken: RunResult["broken"];
   while (seeds < most && (seeds < least || monotonicMs() - startedMs < forMs) && broken === undefined) {
-    const seed = from + seeds;
+    const seed = first[seeds] ?? from + seeds - first.length;
     const outcome = await program(seed);
     seeds += 1;
     requests += outcome.requests;

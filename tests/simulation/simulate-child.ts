@@ -21,13 +21,17 @@ const { values } = parseArgs({
     /** … or as many as fit into this time, and at least this many. */
     "for-ms": { type: "string", default: "3600000" },
     least: { type: "string", default: "0" },
+    /** First those at which mutants were detected. */
+    known: { type: "boolean", default: false },
     /** Applies the faults of one mutant; `all`: of each of them in turn. */
     mutant: { type: "string" },
   },
 });
 
 const monotonicMs = performance.now.bind(performance);
+const of = values.of === "money" ? "money" : "requests";
 const range = {
+  first: values.known ? [...new Set(Object.values(SEEN[of]))] : [],
   from: Number(values.from),
   most: Number(values.seeds),
   least: Number(values.least),
@@ -46,7 +50,6 @@ const PROGRAMS = {
     },
   },
 };
-const of = values.of === "money" ? "money" : "requests";
 const { file, mutants, forbid } = PROGRAMS[of];
 allowMutants(mutants);
 const chosen = mutants.filter(({ name }) => values.mutant === "all" || values.mutant === name);
@@ -67,7 +70,7 @@ for (const [mutant, program] of programs) {
 async function search(mutant: string, program: typeof simulate): Promise<RunResult> {
   const seen = SEEN[of][mutant];
   if (seen !== undefined) {
-    const found = await runMany(program, { ...range, from: seen, most: 1 });
+    const found = await runMany(program, { ...range, first: [seen], most: 1 });
     if (found.broken !== undefined) return found;
   }
   return runMany(program, range);
