@@ -7,7 +7,7 @@
  * `--of fuzz` calls both APIs with requests made from their OpenAPI documents, with new seeds until one breaks a rule;
  * `--seed 1` repeats one seed.
  * `--of redis` sends calls of several instances to a real Redis over a link that loses, delays and repeats them.
- * `--of rounds` repeats the tests with random sequences and kill -9 loops, with ten times as many rounds as `npm test`.
+ * `--of rounds` repeats the tests with random sequences and kill -9 loops, with twenty times as many rounds as `npm test`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,10 +25,12 @@ const REPEATED_TESTS = [
   "src/domain/billing/exact-charge.test.ts",
   "tests/chat/kill.test.ts",
   "tests/money/crash-recovery.test.ts",
+  "tests/record/master-key.test.ts",
+  "tests/responses/restart.test.ts",
 ];
 const REDIS_SIMULATION = "tests/simulation/redis/redis-requests.test.ts";
 const REDIS_SEEDS = 10_000;
-const ROUNDS_FACTOR = 10;
+const ROUNDS_FACTOR = 20;
 const REPEATED_TIMEOUT_MS = 60 * 60_000;
 const SEEDS_MAX = 2 ** 31;
 

@@ -169,7 +169,7 @@ test(
   {
     timeout: rounds(300_000),
   },
-  () => killAndCompare(rounds(6), {}),
+  () => killAndCompare(rounds(3), {}),
 );
 
 test.skipIf(!hasPostgres)(
@@ -183,6 +183,6 @@ test.skipIf(!hasPostgres)(
     const { url } = await cluster.database("empty");
     const token = "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f";
     const key = Buffer.alloc(32, 7).toString("base64");
-    await killAndCompare(rounds(2), { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
+    await killAndCompare(rounds(1), { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
   },
 );

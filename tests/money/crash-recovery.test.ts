@@ -93,7 +93,7 @@ async function compare(open: () => Promise<Store>): Promise<void> {
 test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and charges nothing twice", {
   timeout: rounds(300_000),
 }, async () => {
-  for (let round = 0; round < rounds(12); round += 1) await runAndKill(round);
+  for (let round = 0; round < rounds(6); round += 1) await runAndKill(round);
   await compare(() => openSqlite(folder.path, systemClock));
 });
 
@@ -106,7 +106,7 @@ test.skipIf(!hasPostgres)(
     const cluster = await startCluster();
     onTestFinished(() => cluster.close());
     const address = await cluster.database("empty");
-    for (let round = 0; round < rounds(4); round += 1) await runAndKill(round, address.url);
+    for (let round = 0; round < rounds(2); round += 1) await runAndKill(round, address.url);
     const settings = { address, connections: 2, dataDir: folder.path, clock: systemClock, log: listeningLog() };
     await compare(() => openPostgres(settings));
   },

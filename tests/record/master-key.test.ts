@@ -16,6 +16,7 @@ import { gatewayForTest, type Json, startGateway, type TestGateway } from "../su
 import { openVaultFixture } from "../support/master-key-suite.ts";
 import { COMPILED } from "../support/program.ts";
 import { callerWith } from "../support/response-callers.ts";
+import { rounds } from "../support/rounds.ts";
 
 const CHILD = path.join(import.meta.dirname, "master-key-child.ts");
 const A = Buffer.alloc(32, 1).toString("base64");
@@ -186,46 +187,50 @@ test("LOG-03 a new key in the settings with the old one as previous rewraps at s
   expect((await alone.cli("master-key", "status")).stdout).toContain(ID_B);
 });
 
-test("LOG-03 a gateway killed during a rotation under load starts again and opens everything", async () => {
-  const dataDir = folderForTest();
-  const env = { DATA_DIR: dataDir, GATEWAY_RPM_IP: "0", LOG_LEVEL: "error" };
-  let key: string | undefined;
-  let lastError: string | undefined;
-  for (let round = 0; round < 4; round += 1) {
-    const gateway = spawnGateway(env);
-    const url = await gateway.ready();
-    key ??= /^Key {6}(\S+)$/m.exec(gateway.stdout())?.[1];
-    const admin = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
-    const send = (bearer: string | undefined, where: string, body: object) =>
-      fetch(`${url}${where}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-    const input = { model: "sandbox/chat", input: "Hi" };
-    const answer = await send(
-      key,
-      "/v1/responses",
-      lastError === undefined ? input : { ...input, previous_response_id: lastError },
-    );
-    expect(answer.status).toBe(200);
-    const made: Json = await answer.json();
-    lastError = made.id;
-    void send(admin, "/manage/master-key/rotate", {}).catch(() => undefined);
-    await sleep(round * 6);
-    gateway.child.kill("SIGKILL");
-    await gateway.exited;
-  }
-  const last = spawnGateway(env);
-  const found = await fetch(`${await last.ready()}/v1/responses/${lastError}`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  expect(found.status).toBe(200);
-  expect(await last.stop()).toBe(0);
-}, 120_000);
+test(
+  "LOG-03 a gateway killed during a rotation under load starts again and opens everything",
+  async () => {
+    const dataDir = folderForTest();
+    const env = { DATA_DIR: dataDir, GATEWAY_RPM_IP: "0", LOG_LEVEL: "error" };
+    let key: string | undefined;
+    let lastError: string | undefined;
+    for (let round = 0; round < rounds(2); round += 1) {
+      const gateway = spawnGateway(env);
+      const url = await gateway.ready();
+      key ??= /^Key {6}(\S+)$/m.exec(gateway.stdout())?.[1];
+      const admin = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+      const send = (bearer: string | undefined, where: string, body: object) =>
+        fetch(`${url}${where}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+      const input = { model: "sandbox/chat", input: "Hi" };
+      const answer = await send(
+        key,
+        "/v1/responses",
+        lastError === undefined ? input : { ...input, previous_response_id: lastError },
+      );
+      expect(answer.status).toBe(200);
+      const made: Json = await answer.json();
+      lastError = made.id;
+      void send(admin, "/manage/master-key/rotate", {}).catch(() => undefined);
+      await sleep((round % 4) * 12);
+      gateway.child.kill("SIGKILL");
+      await gateway.exited;
+    }
+    const last = spawnGateway(env);
+    const found = await fetch(`${await last.ready()}/v1/responses/${lastError}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(found.status).toBe(200);
+    expect(await last.stop()).toBe(0);
+  },
+  rounds(120_000),
+);
 
 test("LOG-03 two concurrent first starts agree on the key", async () => {
-  for (let round = 0; round < 60; round += 1) {
+  for (let round = 0; round < rounds(18); round += 1) {
     const dataDir = folderForTest();
     // Each a little later than the one before: one cleans up after crashes while another one writes.
     const starts = Array.from({ length: 8 }, async (_, index) => {
