@@ -14,7 +14,7 @@ test.skipIf(!hasPostgres || !hasRedis || !hasHaproxy)(
   "SCALE-03 three instances lose an instance, PostgreSQL and Redis under load: money and limits stay exact",
   { timeout: 300_000 },
   async () => {
-    const report = await runChaos({ seed: SEED, instances: 3, forMs: 8000, betweenMs: [100, 600] });
+    const report = await runChaos({ seed: SEED, instances: 3, forMs: 4000, betweenMs: [100, 600], pauseMs: 150 });
     expect(report.wrong, JSON.stringify(report, null, 2)).toEqual([]);
   },
 );

@@ -27,6 +27,7 @@ do {
     instances: 3,
     forMs: Math.min(ROUND_MS_MAX, Math.max(endMs - performance.now(), 1000)),
     betweenMs: [500, 5000],
+    pauseMs: 60,
     log: (line) => process.stdout.write(`  ${line}\n`),
   });
   reports.push(report);

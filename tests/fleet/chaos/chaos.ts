@@ -11,6 +11,8 @@ export type ChaosOptions = {
   readonly forMs: number;
   /** Pause between two faults: from, to. */
   readonly betweenMs: readonly [number, number];
+  /** Pause of a caller between two requests. */
+  readonly pauseMs: number;
   /** Called for every fault. */
   readonly log?: (line: string) => void;
 };
@@ -66,7 +68,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
   const chance = new Chance(options.seed);
   const fleet = await startFleet({ instances: options.instances });
   try {
-    const world = await settle(fleet);
+    const world = await settle(fleet, options.pauseMs);
     const seen: CallOutcome[] = [];
     const stop = new AbortController();
     const callers = world.callers.map((caller, at) =>
@@ -107,7 +109,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
 }
 
 /** Callers: some with money, one that runs out of it, one beyond its rate limit, one whose key is revoked. */
-async function settle(fleet: TestFleet): Promise<World> {
+async function settle(fleet: TestFleet, pauseMs: number): Promise<World> {
   const keys: Record<string, string> = {};
   const ids: Record<string, string> = {};
   for (const [who, credit, rpm] of [
@@ -122,12 +124,12 @@ async function settle(fleet: TestFleet): Promise<World> {
     keys[who] = made.key;
     ids[who] = made.id;
   }
-  const callerOf = (who: string, pauseMs: number): Caller => ({ who, key: keys[who] ?? "", pauseMs });
+  const callerOf = (who: string, ms = pauseMs): Caller => ({ who, key: keys[who] ?? "", pauseMs: ms });
   const callers = [
-    ...Array.from({ length: 6 }, () => callerOf("rich", 60)),
-    ...Array.from({ length: 3 }, () => callerOf("poor", 60)),
+    ...Array.from({ length: 6 }, () => callerOf("rich")),
+    ...Array.from({ length: 3 }, () => callerOf("poor")),
     ...Array.from({ length: 2 }, () => callerOf("often", 150)),
-    callerOf("gone", 60),
+    callerOf("gone"),
   ];
   return {
     keys,
