@@ -15,9 +15,13 @@ export type FailedAttempt = {
 };
 
 /** Outcomes after which no further attempt is made. */
-export type EndedAttempt =
+export type EndedAttempt = ServedAttempt | UnservedAttempt;
+
+type ServedAttempt =
   | { readonly is: "complete"; readonly reply: WholeReply; readonly upstreamStatus: number }
-  | { readonly is: "relayed"; readonly stream: StreamedReply; readonly upstreamStatus: number }
+  | { readonly is: "relayed"; readonly stream: StreamedReply; readonly upstreamStatus: number };
+
+type UnservedAttempt =
   /** Failed after the commit point. */
   | {
       readonly is: "broken";
@@ -31,6 +35,38 @@ export type EndedAttempt =
 
 /** An outcome with its entry in the request record. */
 export type AttemptResult = { readonly outcome: AttemptOutcome; readonly record: AttemptRecord };
+
+export type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
+
+export function describeFailure(outcome: UnservedAttempt | FailedAttempt): OutcomeDescription {
+  switch (outcome.is) {
+    case "broken":
+      return {
+        outcome: "stop",
+        upstreamStatus: outcome.upstreamStatus,
+        reason: truncateReason(outcome.verdict.why),
+        maybeAccepted: true,
+      };
+    case "disconnected":
+      return { outcome: "cancelled", upstreamStatus: null, reason: "the client disconnected", maybeAccepted: true };
+    case "withheld":
+      return {
+        outcome: "served",
+        upstreamStatus: 200,
+        reason: "a rule of data classes ended the reply",
+        maybeAccepted: true,
+      };
+    case "failed": {
+      const { verdict, upstreamStatus } = outcome;
+      return {
+        outcome: verdict.is === "stop" ? "stop" : "next",
+        upstreamStatus,
+        reason: truncateReason(verdict.why),
+        maybeAccepted: isMaybeAccepted(outcome),
+      };
+    }
+  }
+}
 
 /** True when the endpoint may have accepted the request although it sent no reply. */
 export function isMaybeAccepted({ verdict, partsAccepted }: FailedAttempt): boolean {

@@ -24,7 +24,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
 import { listOmitted, NOTHING_OMITTED } from "../../language/canon/omitted-paths.ts";
 import type { Exchange } from "../exchange.ts";
-import { type AttemptOutcome, isMaybeAccepted, listNames, truncateReason } from "./attempt-outcome.ts";
+import { type AttemptOutcome, describeFailure, listNames, type OutcomeDescription } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { sanitizeLabel } from "./header-label.ts";
 import type { PricingTerms, RequestOutline } from "./inference-request.ts";
@@ -273,8 +273,6 @@ function labelIn(header: string | string[] | undefined): string | null {
   return typeof header === "string" ? sanitizeLabel(header) : null;
 }
 
-type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
-
 export function attemptRecord(
   { endpoint, ownKey }: Attempt,
   { startedAtMs, durationMs }: Pick<AttemptRecord, "startedAtMs" | "durationMs">,
@@ -298,41 +296,9 @@ export function describeOutcome(
   outcome: AttemptOutcome,
   { adjusted = [] }: Pick<UpstreamAdapter, "adjusted">,
 ): OutcomeDescription {
-  switch (outcome.is) {
-    case "complete":
-    case "relayed":
-      return {
-        outcome: "served",
-        upstreamStatus: outcome.upstreamStatus,
-        reason: adjusted.length === 0 ? "complete response" : `complete response; adjusted: ${listNames(adjusted)}`,
-        maybeAccepted: false,
-      };
-    case "broken":
-      return {
-        outcome: "stop",
-        upstreamStatus: outcome.upstreamStatus,
-        reason: truncateReason(outcome.verdict.why),
-        maybeAccepted: true,
-      };
-    case "disconnected":
-      return { outcome: "cancelled", upstreamStatus: null, reason: "the client disconnected", maybeAccepted: true };
-    case "withheld":
-      return {
-        outcome: "served",
-        upstreamStatus: 200,
-        reason: "a rule of data classes ended the reply",
-        maybeAccepted: true,
-      };
-    case "failed": {
-      const { verdict, upstreamStatus } = outcome;
-      return {
-        outcome: verdict.is === "stop" ? "stop" : "next",
-        upstreamStatus,
-        reason: truncateReason(verdict.why),
-        maybeAccepted: isMaybeAccepted(outcome),
-      };
-    }
-  }
+  if (outcome.is !== "complete" && outcome.is !== "relayed") return describeFailure(outcome);
+  const reason = adjusted.length === 0 ? "complete response" : `complete response; adjusted: ${listNames(adjusted)}`;
+  return { outcome: "served", upstreamStatus: outcome.upstreamStatus, reason, maybeAccepted: false };
 }
 
 /** Passes every finished request on to metrics, alerts and traces; idle observers are skipped. */
