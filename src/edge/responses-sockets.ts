@@ -106,6 +106,8 @@ export class ResponsesSockets {
         message: "The request is not a WebSocket version 13 handshake. A proxy may have modified it.",
       });
     const keyId = await this.#authenticate(request, address, route, clock.nowMs());
+    // A socket that closed meanwhile emits no further event that would release the connection.
+    if (socket.destroyed) return;
     const count = (this.#openByKey.get(keyId) ?? 0) + 1;
     if (count > webSockets.perKeyMax) throw tooManyConnectionsFault(webSockets.perKeyMax);
     this.#openByKey.set(keyId, count);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { framesOf, gate, replyingWith } from "../support/response-callers.ts";
-import { openSocket, refusedHandshake, type SocketClient } from "../support/responses-socket.ts";
+import { abandonedHandshake, openSocket, refusedHandshake, type SocketClient } from "../support/responses-socket.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
@@ -232,6 +232,16 @@ describe("the handshake", () => {
     sockets[0]?.ws.terminate();
     const again = await eventually(() => openSocket(scene.gateway.url, own.key));
     for (const { ws } of [...sockets, again]) ws.terminate();
+  });
+
+  test("RESP-20 connections that closed during the handshake do not count", async () => {
+    for (let turns = 0; turns < 8; turns += 1) {
+      // A key used for the first time is read from the store, which takes some turns.
+      const own = await scene.gateway.tenant();
+      for (let at = 0; at < 2; at += 1) await abandonedHandshake(turns, scene.gateway.url, own.key);
+      const socket = await eventually(() => openSocket(scene.gateway.url, own.key));
+      socket.ws.terminate();
+    }
   });
 
   test("RESP-20 GEN-04 without it the path is served over HTTP as before", async () => {

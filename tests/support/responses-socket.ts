@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Json } from "./gateway.ts";
 
@@ -50,6 +52,25 @@ export async function openSocket(
       return read;
     },
   };
+}
+
+/** A client that resets the connection some turns of the event loop after it sent its handshake. */
+export async function abandonedHandshake(turns: number, url: string, key: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  const head = [
+    "GET /v1/responses HTTP/1.1",
+    `host: ${hostname}:${port}`,
+    "connection: upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+    `authorization: Bearer ${key}`,
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+  socket.resetAndDestroy();
 }
 
 /** The HTTP response to a handshake that is refused. */
