@@ -220,7 +220,7 @@ test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 
     })),
   );
   const ends: Record<string, { end: string; expected: string }> = {};
-  const others: number[] = [];
+  const others: string[] = [];
   const attack = async () => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
       ends[next.name] = {
@@ -232,7 +232,7 @@ test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 
   const serve = async () => {
     const messages = [{ role: "user", content: "Hello" }];
     while (!isOver) {
-      others.push(await drain(await post("/v1/chat/completions", ordinary, { model: ORDINARY, messages })));
+      others.push(await endOf(await post("/v1/chat/completions", ordinary, { model: ORDINARY, messages })));
       await sleep(20);
     }
   };
@@ -243,7 +243,7 @@ test("SAFE-01 hostile replies through every pair of dialects leave a gateway of 
   expect(waiting).toEqual([]);
   const unexpected = Object.entries(ends).filter(([, { end, expected }]) => !isExpected(end, expected));
   expect(Object.fromEntries(unexpected)).toEqual({});
-  expect([...new Set(others)]).toEqual([200]);
+  expect([...new Set(others)]).toEqual(["200"]);
   const { chars, values, turns, rssMb } = await reportedTurns();
   expect([child.exitCode, turns > 100]).toEqual([null, true]);
   expect([chars <= TURN_BYTES_MAX, values <= TURN_MEMBERS_MAX]).toEqual([true, true]);

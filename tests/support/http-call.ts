@@ -14,7 +14,8 @@ export type HttpReply = { readonly status: number; readonly headers: Headers; re
 export async function callHttp(agent: Agent, url: string, { body, ...options }: HttpCall): Promise<HttpReply> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(url, { agent, ...options }, resolve).once("error", reject);
-    sent.end(body);
+    // Node writes a string in one piece with the head, whose Latin-1 values would become UTF-8.
+    sent.end(body === undefined ? undefined : Buffer.from(body));
   });
   const headers = new Headers();
   for (const [name, values] of Object.entries(response.headersDistinct))
