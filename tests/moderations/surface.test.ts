@@ -178,6 +178,7 @@ describe("replies that are no verdict", () => {
     ["a score for no category", results({ ...fine, category_scores: { a: 0, b: 0 } })],
     ["a verdict that is text", results({ ...fine, categories: { a: "false" } })],
     ["a score that is text", results({ ...fine, category_scores: { a: "0" } })],
+    ["no category that was judged", results({ flagged: false, categories: { a: null }, category_scores: { a: null } })],
     ["a flag that is text", results({ ...fine, flagged: "no" })],
     ["inputs that do not exist", results({ ...fine, category_applied_input_types: { a: ["smell"] } })],
     ["text", { body: "busy" }],

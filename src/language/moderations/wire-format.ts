@@ -44,10 +44,15 @@ function decodeResult(value: unknown): ModerationResult | undefined {
   if (categories === undefined || scores === undefined) return undefined;
   if (scores.size !== categories.size || [...categories.keys()].some((name) => !scores.has(name))) return undefined;
   if (flagged !== undefined && typeof flagged !== "boolean") return undefined;
+  if (flagged !== true && isUnjudged(categories)) return undefined;
   const inputTypes = applied === undefined ? undefined : decodeMap(applied, decodeInputTypes);
   if (applied !== undefined && inputTypes === undefined) return undefined;
   return { isFlagged: flagged === true || [...categories.values()].includes(true), categories, scores, inputTypes };
 }
+
+/** The model judged nothing. */
+const isUnjudged = (categories: ReadonlyMap<string, boolean | null>) =>
+  [...categories.values()].every((verdict) => verdict === null);
 
 function decodeMap<Value>(
   members: unknown,
