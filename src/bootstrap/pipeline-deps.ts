@@ -70,6 +70,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     secretsOf: knownSecrets(connections, ownKeys),
     standInKey: (workspaceId) => storage.vault.derive(workspaceId, "stand-ins"),
     customClasses: deps.customClasses.registry,
+    externalDetectors: deps.customClasses.externalDetectors,
     tokenCounter: tokenCounter(),
     recheckKey: createKeyRecheck(directory, systemClock),
     margins,

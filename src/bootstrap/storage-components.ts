@@ -143,8 +143,8 @@ function loadedState({ config, version, random }: GatewayInput) {
         });
       },
     ),
-    customClasses: component(["storage", "fleetMembership"], ({ storage: { store, vault } }) =>
-      openCustomClasses(config, store, vault),
+    customClasses: component(["storage", "fleetMembership", "metrics"], ({ storage: { store, vault }, metrics }) =>
+      openCustomClasses(config, store, { vault, metrics }),
     ),
     tenants: component(["storage", "fleetMembership", "directory"], async ({ storage: { store }, directory }) => {
       await loadTenants(store, directory);

@@ -107,7 +107,7 @@ export const policyCommands: ApiCommand[] = [
   },
   {
     words: "data-class define",
-    says: "define a data class of a workspace by terms and patterns, or replace what it looks for",
+    says: "define a data class of a workspace by terms, patterns and a detector, or replace what it looks for",
     args: [WORKSPACE, CLASS],
     flags: [
       {
@@ -122,6 +122,12 @@ export const policyCommands: ApiCommand[] = [
         says: "file with one regular expression (RE2) on each line; - is standard input",
         read: linesFile,
       },
+      {
+        flags: "--detector <file>",
+        field: "detector",
+        says: "JSON object of an external detector: url, language, country and more; - is standard input",
+        read: jsonFile,
+      },
     ],
     call: { method: "PUT", path: `${CLASSES}/{class}`, sends: "body" },
     bare: "refuse",
@@ -131,7 +137,7 @@ export const policyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "data-class definition",
-    says: "show the terms and patterns of a data class that a workspace defines",
+    says: "show the terms, patterns and detector of a data class that a workspace defines",
     args: [WORKSPACE, CLASS],
     call: { method: "GET", path: `${CLASSES}/{class}`, sends: "nothing" },
   },

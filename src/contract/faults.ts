@@ -394,6 +394,12 @@ export const FAULTS = {
     says: "The gateway cannot serve the request at the moment.",
     next: "Retry after the number of seconds in `Retry-After`.",
   },
+  data_class_detector_failed: {
+    status: 503,
+    type: "api_error",
+    says: "An external detector of a data class could not read the request, so no provider received it.",
+    next: "Retry after the number of seconds in `Retry-After`, and check that the detector of the workspace responds.",
+  },
   upstream_timeout: {
     status: 504,
     type: "upstream_error",
@@ -460,8 +466,7 @@ export class Fault extends Error {
     this.status = options.status ?? entry.status;
     this.type = entry.type;
     this.param = options.param;
-    const always = ALWAYS[this.status];
-    this.headers = always === undefined ? options.headers : { ...always, ...options.headers };
+    this.headers = this.status in ALWAYS ? { ...ALWAYS[this.status], ...options.headers } : options.headers;
     this.detail = options.detail;
     this.messagesType = options.messagesType;
     this.#upstream = options.upstream;

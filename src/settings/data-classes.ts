@@ -1,4 +1,4 @@
-import { integer, setting } from "./setting-types.ts";
+import { integer, onOff, setting } from "./setting-types.ts";
 
 /** Data classes that workspaces define. */
 export const DATA_CLASS_SETTINGS = {
@@ -16,5 +16,10 @@ export const DATA_CLASS_SETTINGS = {
     integer(0, 200),
     50,
     "Maximum patterns of one data class. Each is looked for in every inspected text. 0 disables patterns.",
+  ),
+  GATEWAY_DETECTOR_PRIVATE: setting(
+    onOff,
+    "off",
+    "External detectors of data classes may use plain HTTP and private networks: only where every workspace is trusted. Off: public https URLs only.",
   ),
 } as const;

@@ -151,7 +151,10 @@ describe("data classes of a workspace", () => {
     const shown = JSON.parse((await cli("data-class", "show", tenant.slug, "--json")).stdout);
     expect([shown.rules, shown.data[0].name]).toEqual([{}, "acme"]);
     const { stdout } = await cli("data-class", "definition", tenant.slug, "acme", "--json");
-    expect(JSON.parse(stdout).definition).toEqual({ terms: ["Blaue Düne", "Atlas"], patterns: ["\\bPRJ-\\d{4}\\b"] });
+    expect(JSON.parse(stdout).definition).toMatchObject({
+      terms: ["Blaue Düne", "Atlas"],
+      patterns: ["\\bPRJ-\\d{4}\\b"],
+    });
     const rules = fileWith('{"acme": {"action": "redact"}}');
     const tried = await cli("data-class", "test", tenant.slug, "--text", "Atlas", "--rules", rules, "--json");
     expect(JSON.parse(tried.stdout).levels[0].text).toBe("[ACME]");

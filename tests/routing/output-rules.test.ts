@@ -101,6 +101,63 @@ describe("rules for replies", () => {
     expect(chunksOf(text).map(({ choices }) => choices[0]?.finish_reason)).toContain("stop");
   });
 
+  test.each<[string, (text: string) => object, (delta: Json) => string]>([
+    ["a voice's transcript", (transcript) => ({ audio: { transcript } }), ({ audio }) => audio?.transcript ?? ""],
+    [
+      "reasoning details",
+      (text) => ({ reasoning_details: [{ type: "reasoning.text", index: 0, text }] }),
+      ({ reasoning_details: details }) => details?.[0]?.text ?? "",
+    ],
+    [
+      "a custom tool's input",
+      (input) => ({ tool_calls: [{ index: 0, id: "c1", type: "custom", custom: { name: "run", input } }] }),
+      ({ tool_calls: calls }) => calls?.[0]?.custom?.input ?? "",
+    ],
+    [
+      "content between pieces of other texts",
+      (text) => ({ content: text, ...(text === "g" ? { reasoning_content: "Hm" } : {}) }),
+      ({ content }) => content ?? "",
+    ],
+  ])("CLASS-02 a secret in %s, cut between any two characters of a stream, is redacted", async (_, piece, textIn) => {
+    await setPolicy(REDACT);
+    const pieces = [...ANSWER].flatMap((text) => [piece(text), { reasoning_content: "x " }]);
+    scene.at("deepinfra").always({ frames: chatFrames(pieces) });
+    const { text } = await ask({ stream: true });
+    const read = chunksOf(text).map(({ choices }) => textIn(choices[0]?.delta ?? {}));
+    expect(read.join("")).toBe(REDACTED);
+  });
+
+  test("CLASS-02 in objects that the model writes, members of any name, names and numbers are read", async () => {
+    await setPolicy(REDACT);
+    const input = {
+      id: TOKEN,
+      name: OTHER,
+      data: { [OTHER]: 1 },
+      status: [OTHER],
+      iban: "DE89 3704 0044 0532 0130 00",
+      card: 4111111111111111,
+    };
+    scene.at("anthropic").always({
+      json: messageJson([{ type: "tool_use", id: "toolu_1", name: "send", input }], { stop_reason: "tool_use" }),
+    });
+    scene.at("google-ai-studio").always({ json: geminiWhole([{ functionCall: { name: "send", args: input } }]) });
+    for (const answer of [
+      await answerOf("/v1/messages", "anthropic/claude-sonnet-4-6", false),
+      await answerOf("/v1beta/models/google/gemini-2.5-flash", "", false),
+    ]) {
+      expect(answer.status, answer.text).toBe(200);
+      for (const value of [TOKEN, OTHER, "4111111111111111"]) expect(answer.text).not.toContain(value);
+      expect(answer.text).toContain('"send"');
+    }
+  });
+
+  test("CLASS-02 log probabilities would spell out what is redacted, so they are refused", async () => {
+    await setPolicy(REDACT);
+    const refused = await ask({ logprobs: true });
+    expect([refused.status, refused.body.error.code]).toEqual([403, "data_class_not_permitted"]);
+    expect(refused.body.error.message).toContain("log probabilities");
+  });
+
   test("CLASS-02 a blocked reply is refused with the class and charged", async () => {
     await setPolicy({ secret: { output: "block" } });
     scene.at("deepinfra").always(chatScript);

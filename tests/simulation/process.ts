@@ -145,6 +145,7 @@ export class Process {
       transport: network.transport(isAlive),
       secretsOf: () => [],
       customClasses: new CustomClasses(async () => undefined),
+      externalDetectors: { read: async () => undefined },
       standInKey: async () => Buffer.from("stand-ins"),
       // No request counts tokens in a simulated run.
       tokenCounter: {

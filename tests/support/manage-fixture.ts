@@ -97,6 +97,7 @@ const CUSTOM_CLASS_LIMITS = {
   GATEWAY_DATA_CLASSES_MAX: 1,
   GATEWAY_DATA_CLASS_TERMS_MAX: 1,
   GATEWAY_DATA_CLASS_PATTERNS_MAX: 0,
+  GATEWAY_DETECTOR_PRIVATE: "off" as const,
 };
 
 async function sealedParts(store: Store, clock: Clock) {
@@ -122,7 +123,7 @@ async function sealedParts(store: Store, clock: Clock) {
     playgroundSecret,
     masterKey: { rotation, timers: systemTimers },
     timers: systemTimers,
-    customClasses: await openCustomClasses(CUSTOM_CLASS_LIMITS, store, vault),
+    customClasses: await openCustomClasses(CUSTOM_CLASS_LIMITS, store, { vault, metrics: { recordDetector() {} } }),
   };
 }
 
@@ -178,6 +179,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, customClasses, dire
     breakers: ALL_CLOSED,
     ownKeys: ownKeys.registry,
     customClasses: customClasses.registry,
+    externalDetectors: customClasses.externalDetectors,
     standInKey: async () => Buffer.from("stand-ins"),
     nodes: { overlayFor: () => undefined, unavailableModel: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),

@@ -41,6 +41,7 @@ import type { Alerts } from "../alerts/alerts.ts";
 import type { ContentCaptures } from "../pipeline/content-captures.ts";
 import type { CustomClasses } from "../pipeline/custom-classes.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
+import type { ExternalDetectors } from "../pipeline/external-detectors.ts";
 import type { PlanningDeps } from "../pipeline/planned-request.ts";
 import { printable } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";
@@ -167,6 +168,9 @@ export type OwnKeyManagement = {
 
 export type CustomClassManagement = {
   readonly registry: CustomClasses;
+  readonly externalDetectors: ExternalDetectors;
+  /** Why a detector's URL is not allowed; undefined: it is. */
+  urlProblem(url: string): Promise<string | undefined>;
   seal(customClass: CustomClass, definition: CustomClassDefinition): Promise<Uint8Array>;
   /** Undefined: it was removed meanwhile. */
   read(customClass: CustomClass): Promise<CustomClassDefinition | undefined>;

@@ -1,11 +1,17 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { type Detectors, shortestText } from "../../domain/data-classes/custom-class.ts";
 import { embeddedText } from "../../domain/data-classes/embedded-text.ts";
+import {
+  type DetectedText,
+  type Detection,
+  type ExternalClass,
+  jointsOf,
+} from "../../domain/data-classes/external-detector.ts";
 import type { Kind } from "../../domain/data-classes/kinds.ts";
-import { KnownTexts } from "../../domain/data-classes/known-texts.ts";
+import { KnownTextSets, KnownTexts } from "../../domain/data-classes/known-texts.ts";
 import { OutputFilter } from "../../domain/data-classes/output-filter.ts";
 import { rereadBudget } from "../../domain/data-classes/pattern.ts";
-import { findIn, findInText, Reading } from "../../domain/data-classes/reading.ts";
+import { findIn, Reading, readingsOf } from "../../domain/data-classes/reading.ts";
 import { replaceInJson, replaceInText, type Treat } from "../../domain/data-classes/replace.ts";
 import { findSplitValues, JOINTS, TextRuns } from "../../domain/data-classes/split-values.ts";
 import type { StandIns } from "../../domain/data-classes/stand-ins.ts";
@@ -32,10 +38,10 @@ import { standInsFor, visibleTexts } from "./request-stand-ins.ts";
 export type RuleLayer = { readonly from: PolicySource; readonly rules: DataClassRules | undefined };
 export type RuleLayers = () => readonly RuleLayer[];
 
-const FLOOR_NOTES: Readonly<Record<Reply, (rule: string) => string>> = {
-  restorable: (rule) => ` that the rule ${rule} sets`,
-  unrestorable: (rule) => ` of the rule ${rule}, below which the reply would have stand-ins that cannot be restored`,
-};
+const floorNote = (reply: Reply, rule: string) =>
+  reply === "restorable"
+    ? ` that the rule ${rule} sets`
+    : ` of the rule ${rule}, below which the reply would have stand-ins that cannot be restored`;
 const STRICTNESS = { none: 0, pseudonymise: 1, redact: 2 } as const;
 
 /** Where data of a class was found first; never the data. */
@@ -58,7 +64,17 @@ export class ContentInspection {
   readonly #shortest: number;
   #hasSplitValues = false;
   #standIns: Promise<StandIns> | undefined;
-  #known: KnownTexts | undefined;
+  #known: KnownTextSets | undefined;
+  /** For external detectors: every different text, with where it was read first. */
+  readonly #texts = new Map<string, DetectedText>();
+  readonly #joints: DetectedText[] = [];
+  /** What external detectors found, by class. */
+  readonly #detected = new Map<string, Map<string, Kind>>();
+  readonly #detections: Detection[] = [];
+  /** Why an external detector did not read the request. */
+  readonly #unread = new Map<string, Fault>();
+  /** For the log: which external detectors were called, where they run and with what result. */
+  readonly detectorCalls: Record<string, JsonObject> = {};
 
   constructor(content: unknown, detectors: Detectors) {
     this.#content = content;
@@ -91,14 +107,93 @@ export class ContentInspection {
         message: `The request contains data of the class "${blocked}" (${place.detector}) at ${place.path}, offset ${place.offset}, which the rule ${ruleOf(blocked)} blocks${reply === "restorable" ? "" : ", or pseudonymises where the reply could not be restored"}.`,
         param: place.path,
       });
-    const unknown = unknownClass(rules, this.#detectors.classes);
+    const { classes } = this.#detectors;
+    const unknown = unknownClass(rules, { has: (name) => classes.has(name) || this.#detected.has(name) });
+    const unread = unknown === undefined ? undefined : this.#unread.get(unknown);
+    if (unread !== undefined) throw unread;
     if (unknown !== undefined)
       throw fault("data_class_not_permitted", {
         message: `The rule data_classes.${unknown} names a class that was not looked for in the request: neither this version of the gateway nor the workspace defines it, or the rule came into force while the request ran. Define the class, correct the rule, or send the request again.`,
       });
+    const [changed] = [...outputActions(rules)].find(([, action]) => action !== "report") ?? [];
+    if (reply === "with_logprobs" && changed !== undefined)
+      throw fault("data_class_not_permitted", {
+        message: `The rule data_classes.${changed} redacts or blocks data in replies, but log probabilities spell out the reply token by token. Omit the log probabilities, or the member "output" of the rule.`,
+      });
     if (floor === null || floorOf === undefined) return policy;
     const judged = tightenPolicy(policy, { floor });
-    return judged.floor === policy.floor ? judged : { ...judged, floorNote: FLOOR_NOTES[reply](ruleOf(floorOf)) };
+    return judged.floor === policy.floor ? judged : { ...judged, floorNote: floorNote(reply, ruleOf(floorOf)) };
+  }
+
+  /** Detectors that the texts have to be sent to. */
+  get external(): readonly ExternalClass[] {
+    return this.#detectors.external;
+  }
+
+  get #detectedTexts(): readonly DetectedText[] {
+    return [...this.#texts.values(), ...this.#joints];
+  }
+
+  get detectedChars(): number {
+    return this.#detectedTexts.reduce((sum, { text }) => sum + text.length, 0);
+  }
+
+  /**
+   * The texts as a detector at an endpoint of this level may receive them: what would be replaced there is masked, character
+   * for character. Undefined: a value is split over parts, which cannot be masked.
+   */
+  *textsFor(rules: DataClassRules, level: string): Generator<number, readonly DetectedText[] | undefined> {
+    const treatments = this.treatmentsAt(rules, level);
+    if (treatments.size === 0) return this.#detectedTexts;
+    if (this.#hasSplitValues) return undefined;
+    const treated = [...this.#found].filter(([, kind]) => treatments.has(kind.class));
+    const known = new KnownTexts(new Map(treated));
+    const masked: DetectedText[] = [];
+    for (const one of this.#detectedTexts) {
+      let text = "";
+      let read = 0;
+      for (const { start, end } of yield* known.in(one.text)) {
+        if (end <= read) continue;
+        const from = Math.max(read, start);
+        text += one.text.slice(read, from) + MASK.repeat(end - from);
+        read = end;
+      }
+      masked.push({ ...one, text: text + one.text.slice(read), original: one.text });
+    }
+    return masked;
+  }
+
+  /** What external detectors found. */
+  get detections(): readonly Detection[] {
+    return this.#detections;
+  }
+
+  /** Notes what an external detector found in all texts; its class counts as looked for from here on. */
+  addDetected(name: string, detections: readonly Detection[]): void {
+    const known = new Map<string, Kind>();
+    const places = new Set<string>();
+    for (const { from, start, end, kind } of detections) {
+      const { joint } = from;
+      const isSplit = joint !== undefined && start < joint && end > joint;
+      // Inside one part the same value was found there.
+      if (joint !== undefined && !isSplit) continue;
+      const { original = from.text } = from;
+      const value = original.slice(start, end);
+      const pieces = isSplit ? [original.slice(start, joint), original.slice(joint, end)] : [value];
+      this.#hasSplitValues ||= isSplit;
+      known.set(value, kind);
+      if (isSplit) for (const between of JOINTS) known.set(pieces.join(between), kind);
+      places.add(`${from.path} ${start}`);
+      if (!this.#places.has(name)) this.#places.set(name, { detector: kind.id, path: from.path, offset: start });
+    }
+    for (const [text, kind] of known) if (!this.#found.has(text)) this.#found.set(text, kind);
+    this.#detected.set(name, known);
+    this.#detections.push(...detections);
+    if (places.size > 0) this.#counts[name] = (this.#counts[name] ?? 0) + places.size;
+  }
+
+  addUnread(name: string, reason: Fault): void {
+    this.#unread.set(name, reason);
   }
 
   /** What has to be replaced before an endpoint of this level receives the request; empty: nothing. */
@@ -130,7 +225,7 @@ export class ContentInspection {
     standIns: StandIns | undefined,
     isEchoed: boolean,
   ): Promise<UpstreamBody> {
-    this.#known ??= new KnownTexts(this.#found);
+    this.#known ??= new KnownTextSets([this.#found, ...this.#detected.values()]);
     const treat: Treat = {
       detectors: { ...this.#detectors, reread: rereadBudget() },
       known: this.#known,
@@ -182,6 +277,8 @@ export class ContentInspection {
   *#inspectEdges({ runs }: Container, above: readonly Container[]): Generator<number, void> {
     for (const { at: first, texts } of runs.found) {
       const find = (text: string) => findIn([new Reading(text)], this.#detectors);
+      if (this.external.length > 0)
+        this.#joints.push(...jointsOf(texts, `${pathOf(above.slice(0, -1))}[${first}].text`));
       for (const { kind, at, offset, pieces } of yield* findSplitValues(texts, find)) {
         const value = pieces.join("");
         if (pieces.length === 1 && this.#found.has(value)) continue;
@@ -210,7 +307,11 @@ export class ContentInspection {
     const embedded = embeddedText(text);
     if (embedded !== undefined) return yield* this.#inspectText(embedded.text, () => `${path()}.*`);
     const perReading = new Map<Reading, Record<string, number>>();
-    for (const { kind, start, end, reading } of yield* findInText(new Reading(text), this.#detectors)) {
+    const readings = yield* readingsOf(new Reading(text));
+    const decoded = readings.at(-1)?.text ?? text;
+    if (this.external.length > 0 && !this.#texts.has(decoded))
+      this.#texts.set(decoded, { text: decoded, path: path() });
+    for (const { kind, start, end, reading } of yield* findIn(readings, this.#detectors)) {
       yield VALUE_CHARS;
       const name = kind.class;
       const counts = perReading.get(reading) ?? {};
@@ -230,6 +331,9 @@ export class ContentInspection {
     for (const [name, count] of Object.entries(most)) this.#counts[name] = (this.#counts[name] ?? 0) + count;
   }
 }
+
+/** Takes the place of a character that an external detector may not receive. */
+const MASK = "x";
 
 /** A reply may write a number with other separators. */
 const compared = (text: string) => text.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();

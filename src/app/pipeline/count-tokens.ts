@@ -74,7 +74,7 @@ export async function countTokens<In extends InboundRequest>(
     };
     let planned = planOutline(gateway, request);
     if (planned.isUninspected) {
-      await inspectContent(gateway, planned.inspected, workspace.id);
+      await inspectContent(gateway, planned, workspace.id);
       traceInspection(trace, planned.inspected.inspection);
       gateway.recheckKey(exchange);
       planned = planOutline(gateway, request);

@@ -3,6 +3,7 @@ import {
   type CustomClassDefinition,
   type Detectors,
 } from "../../domain/data-classes/custom-class.ts";
+import type { ExternalClass } from "../../domain/data-classes/external-detector.ts";
 import { loadPatternEngine, rereadBudget } from "../../domain/data-classes/pattern.ts";
 import type { CustomClass } from "../../domain/tenancy/custom-class.ts";
 import { DATA_CLASSES } from "../../domain/tenancy/data-class-rules.ts";
@@ -13,10 +14,10 @@ const READY_CHARS_MAX = 4_000_000;
 
 /** Undefined: the class was removed meanwhile. */
 type ReadDefinition = (customClass: CustomClass) => Promise<CustomClassDefinition | undefined>;
-type Ready = Pick<Detectors, "classes" | "lists" | "patterns">;
+type Ready = Pick<Detectors, "classes" | "lists" | "patterns" | "external">;
 type ReadyClasses = { readonly versions: string; readonly detectors: Promise<Ready>; chars: number };
 
-const BUILT_IN: Ready = { classes: new Set(DATA_CLASSES), lists: [], patterns: [] };
+const BUILT_IN: Ready = { classes: new Set(DATA_CLASSES), lists: [], patterns: [], external: [] };
 const NONE: ReadonlyMap<string, CustomClass> = new Map();
 
 /**
@@ -67,19 +68,23 @@ export class CustomClasses {
   async #build(workspaceId: string, versions: string): Promise<Ready> {
     try {
       const built: (Pick<Detectors, "lists" | "patterns"> & { readonly name: string })[] = [];
+      const external: ExternalClass[] = [];
       let chars = 0;
       for (const customClass of [...this.of(workspaceId).values()]) {
         const { name } = customClass;
         const definition = await this.#read(customClass);
         if (definition === undefined) continue;
         const engine = definition.patterns.length === 0 ? undefined : await loadPatternEngine();
+        if (definition.detector !== undefined) external.push({ class: name, detector: definition.detector });
         built.push({ name, ...(await inTurns(buildCustomClass(name, definition, engine))) });
         for (const term of definition.terms) chars += term.length;
       }
       this.#evict(workspaceId, versions, chars);
       const lists = built.flatMap((one) => one.lists);
       const patterns = built.flatMap((one) => one.patterns);
-      return { classes: new Set([...DATA_CLASSES, ...built.map(({ name }) => name)]), lists, patterns };
+      const classes = new Set([...DATA_CLASSES, ...built.map(({ name }) => name)]);
+      for (const one of external) classes.delete(one.class);
+      return { classes, lists, patterns, external };
     } catch (error) {
       // The next request tries again.
       if (this.#ready.get(workspaceId)?.versions === versions) this.#ready.delete(workspaceId);

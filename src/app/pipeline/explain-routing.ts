@@ -57,7 +57,7 @@ export async function explainRouting(
     router = route.is === "router" ? route.router : undefined;
     planned = planOutline(planning, request);
     if (planned.isUninspected) {
-      await inspectContent(planning, planned.inspected, workspace.id);
+      await inspectContent(planning, planned, workspace.id);
       planned = planOutline(planning, request);
     }
   } catch (error) {

@@ -29,6 +29,7 @@ import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { ContentCaptures } from "./content-captures.ts";
 import type { CustomClasses } from "./custom-classes.ts";
+import type { ExternalDetectors } from "./external-detectors.ts";
 
 /** Dependencies of the request pipeline; built once by the composition root. */
 export type GatewayDeps = {
@@ -69,6 +70,7 @@ export type GatewayDeps = {
   readonly standInKey: (workspaceId: string) => Promise<Buffer>;
   /** Data classes that workspaces define. */
   readonly customClasses: Pick<CustomClasses, "detectors">;
+  readonly externalDetectors: Pick<ExternalDetectors, "read">;
   readonly tokenCounter: TokenCounter;
   /** Throws when the key was revoked or narrowed; called before every attempt. */
   readonly recheckKey: (exchange: Exchange) => void;

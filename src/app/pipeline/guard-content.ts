@@ -31,7 +31,7 @@ export type GuardedContent = {
 };
 
 type GuardedRun = Pick<PlannedRequest, "currentPolicy"> & {
-  readonly gateway: Pick<GatewayDeps, "standInKey" | "customClasses">;
+  readonly gateway: Pick<GatewayDeps, "standInKey" | "customClasses" | "externalDetectors">;
   readonly adapter: UpstreamAdapter;
   readonly trace: RequestTrace;
   readonly inspected: InspectedRequest;
@@ -52,7 +52,7 @@ export async function guardContent(
   const { gateway, trace, inspected, currentPolicy, guard } = run;
   if (inspected.inspection === undefined) {
     // The rules came into force while the request ran.
-    await inspectContent(gateway, inspected, trace.principal.workspace.id);
+    await inspectContent(gateway, { inspected, currentPolicy }, trace.principal.workspace.id);
     traceInspection(trace, inspected.inspection);
   }
   const { inspection } = inspected;

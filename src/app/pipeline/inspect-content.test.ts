@@ -47,14 +47,24 @@ test("CLASS-03 a reply that cannot be restored makes pseudonyms a floor, with it
   expect(() => inspection.apply(OPEN_POLICY, everywhere, "unrestorable")).toThrow("could not be restored");
 });
 
+test("CLASS-02 log probabilities spell out a reply, so rules that change replies refuse them", () => {
+  const inspection = new ContentInspection({ input: "Hi" }, DETECTORS);
+  const judge = (output: "report" | "redact" | "block") => () =>
+    inspection.apply(OPEN_POLICY, { secret: { output } }, "with_logprobs");
+  expect(judge("redact")).toThrow("data_classes.secret redacts or blocks");
+  expect(judge("block")).toThrow("Omit the log probabilities");
+  expect(judge("report")()).toBe(OPEN_POLICY);
+  expect(inspection.apply(OPEN_POLICY, { secret: { output: "redact" } }, "unrestorable")).toBe(OPEN_POLICY);
+});
+
 test("CLASS-03 every request for probabilities of tokens makes a reply one that cannot be restored", () => {
   const replyFor = (surface: Surface, parameters: readonly Parameter[], otherParameters: readonly string[] = []) =>
     replyTo(surface, {
       model: "m",
       requirements: { needs: [], parameters, otherParameters, inputTokens: 0, maxOutputTokens: undefined },
     });
-  for (const name of LOGPROB_PARAMETERS) expect(replyFor("responses", ["user", name])).toBe("unrestorable");
-  expect(replyFor("transcriptions", [], ["prompt", "include"])).toBe("unrestorable");
+  for (const name of LOGPROB_PARAMETERS) expect(replyFor("responses", ["user", name])).toBe("with_logprobs");
+  expect(replyFor("transcriptions", [], ["prompt", "include"])).toBe("with_logprobs");
   expect(replyFor("embeddings", [])).toBe("unrestorable");
   expect(replyFor("transcriptions", [], ["prompt"])).toBe("restorable");
   expect(replyFor("chat", ["user"])).toBe("restorable");

@@ -4,6 +4,7 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
 import { ContentInspection, type RuleLayers } from "./content-inspection.ts";
 import type { CustomClasses } from "./custom-classes.ts";
+import type { ExternalDetectors } from "./external-detectors.ts";
 import type { RequestOutline } from "./inference-request.ts";
 import type { RequestTrace } from "./record.ts";
 
@@ -33,33 +34,45 @@ export function judgeContent(
 /** Log probabilities of the Gemini dialect, which no other one can request. */
 const LOGPROB_FIELDS: ReadonlySet<string> = new Set(["generationConfig.responseLogprobs", "generationConfig.logprobs"]);
 
+/** Their replies hold no text of a model. */
+const TEXTLESS: ReadonlySet<Surface> = new Set(["speech", "embeddings", "rerank", "moderations"]);
+
 /** Whether originals can be put back in the reply to a request. */
 export function replyTo(
   surface: Surface,
   { requirements: { parameters, otherParameters, nativeFields } }: RequestOutline,
 ): Reply {
-  const isUnrestorable =
-    surface === "speech" ||
-    surface === "embeddings" ||
-    surface === "rerank" ||
-    surface === "moderations" ||
+  if (TEXTLESS.has(surface)) return "unrestorable";
+  const hasLogprobs =
     LOGPROB_PARAMETERS.some((name) => parameters.includes(name)) ||
     nativeFields?.some((path) => LOGPROB_FIELDS.has(path)) === true ||
     // The only value of a transcription's `include` is `logprobs`.
     otherParameters?.includes("include") === true;
-  return isUnrestorable ? "unrestorable" : "restorable";
+  return hasLogprobs ? "with_logprobs" : "restorable";
 }
+
+export type InspectionDeps = {
+  readonly customClasses: Pick<CustomClasses, "detectors">;
+  readonly externalDetectors: Pick<ExternalDetectors, "read">;
+};
+
+type InspectionRun = {
+  readonly inspected: InspectedRequest;
+  readonly currentPolicy: () => Policy | undefined;
+};
 
 /** Inspects, in turns, what a request contains for the rules in force. */
 export async function inspectContent(
-  { customClasses }: { readonly customClasses: Pick<CustomClasses, "detectors"> },
-  request: InspectedRequest,
+  { customClasses, externalDetectors }: InspectionDeps,
+  { inspected: request, currentPolicy }: InspectionRun,
   workspaceId: string,
 ): Promise<void> {
   if (request.content === undefined) return;
   const inspection =
     request.inspection ?? new ContentInspection(request.content(), await customClasses.detectors(workspaceId));
   await inspection.finish();
+  // Until the inspection is complete, the policy is not yet judged by it.
+  if (inspection.external.length > 0) await externalDetectors.read(inspection, currentPolicy, workspaceId);
   request.inspection = inspection;
 }
 
@@ -71,9 +84,10 @@ export function isInspectionDue({ content, inspection }: InspectedRequest): bool
 /** Notes classes and counts for the log and the response's header. */
 export function traceInspection(trace: RequestTrace, inspection: ContentInspection | undefined): void {
   if (inspection === undefined) return;
-  const { counts } = inspection;
+  const { counts, detectorCalls } = inspection;
   trace.dataClasses = counts;
   if (Object.keys(counts).length > 0) trace.detail = { ...trace.detail, data_classes: counts };
+  if (Object.keys(detectorCalls).length > 0) trace.detail = { ...trace.detail, data_detectors: detectorCalls };
 }
 
 /** Classes as `personal=3,secret=1`; `none` when nothing was found. */

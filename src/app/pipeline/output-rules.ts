@@ -13,6 +13,10 @@ const SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses",
 /** The decoding of an adapter whose replies are read by rules: what they find is noted, replaced, or ends the reply. */
 export function filteredDecoding<T extends Decoding>(adapter: T, filter: OutputFilter, surface: Surface): T {
   if (!SURFACES.has(surface)) return adapter;
+  if (filter.unreadable !== undefined)
+    throw fault("data_class_not_permitted", {
+      message: `The rule data_classes.${filter.unreadable} has the member "output", but external detectors read no replies. Remove the member, or define the class by terms and patterns.`,
+    });
   if (!filter.isBounded)
     throw fault("data_class_not_permitted", {
       message: `Rules for replies name classes whose patterns have more than ${OUTPUT_PROGRAM_MAX} instructions together, which cannot be looked for in a stream. Use terms or simpler patterns, or remove the member "output" of these rules.`,

@@ -26,6 +26,7 @@ export type PlanningDeps = Pick<
   | "routerOf"
   | "ownKeys"
   | "customClasses"
+  | "externalDetectors"
   | "margins"
 > & {
   readonly breakers: CircuitStateReader;

@@ -73,6 +73,35 @@ test("CLASS-03 a chat stream is restored at any cut, each choice by itself, befo
   );
 });
 
+test("CLASS-03 transcripts of a voice and citations in a chat stream are restored at any cut", () => {
+  fc.assert(
+    fc.property(cuts, (at) => {
+      const end = TEXT.indexOf(":");
+      const url_citation = { url: "u", start_index: end - STAND_IN.length, end_index: end };
+      const chunk = (delta: object) => ({ id: "c", choices: [{ index: 0, delta, finish_reason: null }] });
+      const out = streamed([
+        ...cut(TEXT, at).flatMap((text) => [
+          chunk({ content: text }),
+          chunk({ audio: { transcript: text, data: "AA" } }),
+        ]),
+        chunk({ annotations: [{ type: "url_citation", url_citation }] }),
+        { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+      ]);
+      const deltas = out.flatMap(({ choices }) => (choices as { delta: JsonObject }[]).map(({ delta }) => delta));
+      const spoken = deltas.map(({ audio }) => (audio as { transcript?: string } | undefined)?.transcript ?? "");
+      expect(spoken.join("")).toBe(RESTORED);
+      const content = deltas.map((delta) => delta["content"] ?? "").join("");
+      expect(content).toBe(RESTORED);
+      const [citation] = deltas.flatMap(
+        (delta) => (delta["annotations"] ?? []) as { url_citation: typeof url_citation }[],
+      );
+      const { start_index: from, end_index: to } = citation?.url_citation ?? { start_index: 0, end_index: 0 };
+      expect(content.slice(from, to)).toBe(ORIGINAL);
+    }),
+    { numRuns: 50 },
+  );
+});
+
 test("CLASS-03 blocks of a messages stream are restored at any cut, pings in between; signed thinking stays", () => {
   fc.assert(
     fc.property(cuts, (at) => {

@@ -8,6 +8,7 @@ import { parseJsonInSlices } from "../../kit/json-sliced-build.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import { runAtOnce, runInSlices, stringifySteps, type WorkSteps } from "../../kit/work-steps.ts";
 import type { ReplyStream, StreamPiece, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import { deltasOfChoice, isCiting, withMovedCitations } from "./restore-chat.ts";
 import {
   candidateAt,
   deltasOfAnswer,
@@ -217,10 +218,11 @@ export class RewrittenStream implements ReplyStream {
   *#event({ head, data, block }: WrittenEvent, event: JsonObject | undefined): WorkSteps<string> {
     if (this.#rewriter.isOver?.() === true) return "";
     if (event === undefined || event["type"] === "ping") return block;
-    const isKept = this.#rewriter.scope?.reasoning !== true && isSigned(event);
-    const deltas = isKept ? [] : deltasOf(event);
+    const readsReasoning = this.#rewriter.scope?.reasoning === true;
+    const isKept = isAudio(event) || (!readsReasoning && isSigned(event));
+    const deltas = isKept ? [] : deltasOf(event, readsReasoning);
     const keys = new Set(deltas.map(({ key }) => key));
-    const groups = endedGroups(event, deltas);
+    const groups = endedGroups(event, this.#rewriter.endsLate === true);
     const before = this.#ended((key, { group }) => !keys.has(key) && (groups === "all" || groups.has(group)));
     if (this.#rewriter.isOver?.() === true) return before;
     let own = isKept ? event : yield* this.#withoutDeltas(event, deltas);
@@ -236,7 +238,7 @@ export class RewrittenStream implements ReplyStream {
     // The event itself may say that the reply is complete.
     if (this.#rewriter.isOver?.() === true)
       return before + sent.map((one) => this.#written(head, one, undefined)).join("");
-    own = this.#withMovedSources(this.#withMovedAnnotations(own), event);
+    own = this.#withMovedSources(this.#withMovedCitations(this.#withMovedAnnotations(own)), event);
     return before + this.#written(head, own, own === event ? data : yield* stringifySteps(own));
   }
 
@@ -252,6 +254,17 @@ export class RewrittenStream implements ReplyStream {
     const open = this.#open.get(`${String(item)}/${String(part)}/response.output_text.delta`);
     if (!isJsonObject(annotation) || open === undefined || open.channel.shifts.length === 0) return event;
     return { ...event, annotation: movedAnnotation(annotation, open.channel) };
+  }
+
+  /** Citations in a chat chunk count in the content of its choice. */
+  #withMovedCitations(event: JsonObject): JsonObject {
+    const { choices } = event;
+    if (!Array.isArray(choices) || !choices.some(isCiting)) return event;
+    const moved = choices.map((one: JsonObject) => {
+      const channel = this.#open.get(`${String(one["index"])}/content`)?.channel;
+      return channel === undefined || channel.shifts.length === 0 ? one : withMovedCitations(one, channel);
+    });
+    return { ...event, choices: moved };
   }
 
   #withMovedSources(event: JsonObject, original: JsonObject): JsonObject {
@@ -330,16 +343,19 @@ async function readEventInSlices(data: string, work: SlicedWork): Promise<JsonOb
   return isJsonObject(value) ? value : undefined;
 }
 
+/** Samples as base64, which are no text. */
+const isAudio = ({ type }: JsonObject) => type === "response.audio.delta" || type === "response.output_audio.delta";
+
 function isSigned({ type, delta }: JsonObject): boolean {
   if (typeof type === "string" && type.startsWith("response.reasoning")) return true;
   return isJsonObject(delta) && (delta["type"] === "thinking_delta" || delta["type"] === "signature_delta");
 }
 
 /** The pieces of text in an event: of chat chunks, of messages, or of responses and transcripts. */
-function deltasOf(event: JsonObject): Delta[] {
+function deltasOf(event: JsonObject, readsReasoning: boolean): Delta[] {
   const { type, choices, candidates } = event;
   if (Array.isArray(candidates)) return deltasOfAnswer(event);
-  if (Array.isArray(choices)) return choices.flatMap(deltasOfChoice);
+  if (Array.isArray(choices)) return choices.flatMap((one, at) => deltasOfChoice(one, at, readsReasoning));
   if (type === "content_block_delta") return deltasOfBlock(event);
   if (typeof type !== "string" || typeof event["delta"] !== "string") return [];
   const group = String(event["output_index"]);
@@ -354,65 +370,6 @@ function deltasOf(event: JsonObject): Delta[] {
       alone: put,
     },
   ];
-}
-
-const CHOICE_TEXTS = ["content", "refusal", "reasoning_content", "reasoning"] as const;
-
-function deltasOfChoice(choice: unknown, at: number): Delta[] {
-  if (!isJsonObject(choice) || !isJsonObject(choice["delta"])) return [];
-  const { delta } = choice;
-  const group = String(choice["index"]);
-  const inDelta = (event: JsonObject, change: (delta: JsonObject) => JsonObject): JsonObject => ({
-    ...event,
-    choices: (event["choices"] as readonly JsonObject[]).map((one, index) =>
-      index === at ? { ...one, delta: change(one["delta"] as JsonObject) } : one,
-    ),
-  });
-  const alone = (event: JsonObject, own: JsonObject): JsonObject => {
-    const { usage: _usage, ...rest } = event;
-    return { ...rest, choices: [{ index: choice["index"], delta: own, finish_reason: null }] };
-  };
-  const texts = CHOICE_TEXTS.flatMap((name): Delta[] => {
-    const text = delta[name];
-    if (typeof text !== "string" || text === "") return [];
-    return [
-      {
-        key: `${group}/${name}`,
-        group,
-        form: undefined,
-        text,
-        with: (event, put) => inDelta(event, (own) => ({ ...own, [name]: put })),
-        alone: (event, put) => alone(event, { [name]: put }),
-      },
-    ];
-  });
-  const calls = Array.isArray(delta["tool_calls"]) ? delta["tool_calls"] : [];
-  const args = calls.flatMap((call: unknown, place): Delta[] => {
-    if (!isJsonObject(call) || !isJsonObject(call["function"])) return [];
-    const text = call["function"]["arguments"];
-    if (typeof text !== "string" || text === "") return [];
-    const put = (own: unknown, put: string) =>
-      isJsonObject(own) && isJsonObject(own["function"])
-        ? { ...own, function: { ...own["function"], arguments: put } }
-        : own;
-    return [
-      {
-        key: `${group}/tool/${String(call["index"])}`,
-        group,
-        form: "json",
-        text,
-        with: (event, text) =>
-          inDelta(event, (own) => ({
-            ...own,
-            tool_calls: (own["tool_calls"] as readonly unknown[]).map((one, at) =>
-              at === place ? put(one, text) : one,
-            ),
-          })),
-        alone: (event, text) => alone(event, { tool_calls: [{ index: call["index"], function: { arguments: text } }] }),
-      },
-    ];
-  });
-  return [...texts, ...args];
 }
 
 const BLOCK_TEXTS: Readonly<Record<string, string>> = {
@@ -443,15 +400,28 @@ function isLast(event: JsonObject, delta: Delta, deltas: readonly Delta[]): bool
   );
 }
 
+const NO_GROUPS: ReadonlySet<string> = new Set();
+/** Behind them the text of their block or item may go on. */
+const CONTINUED_EVENTS: ReadonlySet<unknown> = new Set([
+  "content_block_delta",
+  "response.output_text.annotation.added",
+  "response.output_text.delta",
+  "response.refusal.delta",
+  "response.reasoning_text.delta",
+  "response.reasoning_summary_text.delta",
+  "response.function_call_arguments.delta",
+]);
+
 /** Which texts end before an event: those of the same choice or block, or all. */
-function endedGroups(event: JsonObject, deltas: readonly Delta[]): "all" | ReadonlySet<string> {
-  const { choices, candidates, index, output_index: item } = event;
+function endedGroups(event: JsonObject, isLate: boolean): "all" | ReadonlySet<string> {
+  const { type, choices, candidates, index, output_index: item } = event;
   if (Array.isArray(candidates)) return new Set(groupsInAnswer(event));
   if (Array.isArray(choices)) {
-    const finished = choices.filter((one) => isJsonObject(one) && one["finish_reason"] != null);
-    const ended = finished.map((one: JsonObject) => String(one["index"]));
-    return new Set([...deltas.map(({ group }) => group), ...ended]);
+    // Content, reasoning, a voice and calls may alternate: none of them ends where another one begins.
+    const isEnd = (one: JsonObject) => one["finish_reason"] != null || (!isLate && isCiting(one));
+    return new Set(choices.filter(isJsonObject).flatMap((one) => (isEnd(one) ? String(one["index"]) : [])));
   }
+  if (isLate && CONTINUED_EVENTS.has(type)) return NO_GROUPS;
   if (item !== undefined) return new Set([String(item)]);
   return index === undefined ? "all" : new Set([String(index)]);
 }

@@ -77,6 +77,8 @@ class Restoration {
   readonly #rewriter: TextRewriter;
   readonly #scope: RewriteScope;
   readonly #meter = new StepMeter();
+  /** Above 0: inside a value that the model wrote as a whole. */
+  #ownDepth = 0;
 
   constructor(rewriter: TextRewriter) {
     this.#rewriter = rewriter;
@@ -104,10 +106,17 @@ class Restoration {
       return this.#rewriter.whole(value, name === "arguments" ? "json" : undefined);
     }
     this.#meter.add(1);
-    if (typeof value !== "number" || !this.#scope.names) return value;
-    const written = String(value);
-    const restored = this.#rewriter.whole(written, "text");
-    return restored === written || !NUMERIC.test(restored) ? value : JSON.rawJSON(restored);
+    const written = this.#readsNames ? writtenNumber(value) : undefined;
+    if (written === undefined) return value;
+    const rewritten = this.#rewriter.whole(written, "text");
+    if (rewritten === written) return value;
+    if (NUMERIC.test(rewritten)) return JSON.rawJSON(rewritten);
+    // An original that is no number was a text where it was replaced; a marker is one.
+    return this.#scope.names ? value : rewritten;
+  }
+
+  get #readsNames(): boolean {
+    return this.#scope.names || this.#ownDepth > 0;
   }
 
   *#list(list: readonly unknown[], name: string): WorkSteps<unknown> {
@@ -127,10 +136,13 @@ class Restoration {
     const members: [string, unknown][] = [];
     for (const key of Object.keys(object)) {
       const member = object[key];
-      const ownKey = this.#scope.names ? this.#rewriter.whole(key, "text") : key;
+      const ownKey = this.#readsNames ? this.#rewriter.whole(key, "text") : key;
       this.#meter.add(RESTORE_COST * Math.min(key.length, PIECE_CHARS));
-      const kept = this.#scope.keeps(key);
+      const kept = this.#ownDepth === 0 && this.#scope.keeps(key);
+      const depth = this.#ownDepth;
+      if (depth > 0 || this.#scope.isOwn?.(key) === true) this.#ownDepth += 1;
       const own = kept ? member : isShort(member) ? this.#short(member, key) : yield* this.value(member, key);
+      this.#ownDepth = depth;
       isChanged ||= ownKey !== key || own !== member;
       members.push([ownKey, own]);
       if (this.#meter.isDue) yield this.#meter.take();
@@ -161,6 +173,12 @@ class Restoration {
     }
     return { ...restored, annotations: moved };
   }
+}
+
+/** Undefined: it is no number. One with many digits is kept as it was written. */
+function writtenNumber(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  return JSON.isRawJSON(value) ? (value as unknown as { readonly rawJSON: string }).rawJSON : undefined;
 }
 
 const isShort = (value: unknown) =>

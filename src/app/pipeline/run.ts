@@ -79,7 +79,7 @@ export async function run(
     gateway.recheckKey(exchange);
     let planned = planRequest(gateway, trace, surface, decoded.request);
     if (planned.isUninspected) {
-      await inspectContent(gateway, planned.inspected, trace.principal.workspace.id);
+      await inspectContent(gateway, planned, trace.principal.workspace.id);
       gateway.recheckKey(exchange);
       planned = planRequest(gateway, trace, surface, decoded.request, planned.inspected);
     }

@@ -1,5 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Detectors } from "../../domain/data-classes/custom-class.ts";
+import type { Finding } from "../../domain/data-classes/finding.ts";
 import { findInText, Reading } from "../../domain/data-classes/reading.ts";
 import type { DataClassRules, Treatment } from "../../domain/tenancy/data-class-rules.ts";
 import { LEVELS, type LevelState, levelRank, OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
@@ -30,6 +31,11 @@ export type TriedContent = {
   readonly levels: readonly TriedLevel[];
 };
 
+type TrialDetectors = {
+  readonly detectors: Detectors;
+  readonly readExternally: (inspection: ContentInspection) => Promise<void>;
+};
+
 const STATES: readonly LevelState[] = ["UNCLASSIFIED", ...LEVELS];
 const CONVERSATION = "trial";
 
@@ -37,19 +43,26 @@ const CONVERSATION = "trial";
 export async function tryContent(
   text: string,
   rules: DataClassRules,
-  detectors: Detectors,
+  { detectors, readExternally }: TrialDetectors,
   key: Buffer,
 ): Promise<TriedContent> {
   const inspection = new ContentInspection({ text }, detectors);
   await inspection.finish();
-  const findings = (await inTurns(findInText(new Reading(text), detectors))).map(({ kind, start, end }) => ({
-    class: kind.class,
-    detector: kind.id,
-    label: kind.label,
-    confidence: kind.confidence,
-    offset: start,
-    length: end - start,
-  }));
+  if (inspection.external.length > 0) await readExternally(inspection);
+  const found: readonly Finding[] = [
+    ...(await inTurns(findInText(new Reading(text), detectors))),
+    ...inspection.detections.filter(({ from }) => (from.original ?? from.text) === text),
+  ];
+  const findings = found
+    .toSorted((a, b) => a.start - b.start)
+    .map(({ kind, start, end }) => ({
+      class: kind.class,
+      detector: kind.id,
+      label: kind.label,
+      confidence: kind.confidence,
+      offset: start,
+      length: end - start,
+    }));
   const floor = floorFor(inspection, rules);
   const levels: TriedLevel[] = [];
   for (const level of STATES) {

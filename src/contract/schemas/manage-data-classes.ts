@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ClassName, DataClassRules, LevelWord, ShownDataClassRules } from "./data-class-rules.ts";
-import { Time, TimeInput } from "./manage-values.ts";
+import { Label, Time, TimeInput } from "./manage-values.ts";
 
 /** Of the text that is tried, in characters. */
 const TRIAL_CHARS_MAX = 100_000;
@@ -10,10 +10,83 @@ const TERMS =
 const PATTERNS =
   "Regular expressions in the syntax of RE2, which have neither back references nor look-around; at most 500 characters and 256 instructions, no `^` and `$`, matches of 3 to 256 characters.";
 
+const CountryWord = z
+  .string()
+  .regex(/^[A-Z]{2}$/, "must be a two-letter ISO 3166-1 country code in capitals, such as DE")
+  .meta({
+    description: "Where the detector runs. It decides its level: in the EEA L1, elsewhere L0.",
+    example: "DE",
+  });
+
+const detectorFields = {
+  url: z
+    .string()
+    .max(2048)
+    .meta({ description: "Of its POST endpoint.", example: "https://presidio.example.eu/analyze" }),
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})?$/, "must be a language code such as de")
+    .meta({ description: "Sent with every text.", example: "de" }),
+  country: CountryWord,
+  zero_data_retention: z
+    .boolean()
+    .meta({ description: "The workspace states that it retains nothing; policies may require it." }),
+  no_training: z.boolean().meta({ description: "The workspace states that no model is trained on the texts." }),
+  entities: z
+    .array(z.string().min(1).max(64))
+    .min(1)
+    .max(100)
+    .nullable()
+    .meta({ description: "Kinds of entities to look for, such as PERSON; null: all that it finds." }),
+  min_score: z.number().min(0).max(1).meta({ description: "Findings with a lower score are ignored." }),
+  timeout_ms: z.int().min(50).max(30_000).meta({
+    description:
+      "How long a request waits for it at most; then the request is refused with `data_class_detector_failed`.",
+  }),
+};
+
+const AttestedDetector = z.strictObject({
+  level: z.enum(["L2", "L3", "L4"]).meta({ description: "The level that it meets, above the level of its country." }),
+  name: Label(100).meta({ description: "The person who vouches for it.", example: "Ada Moreau" }),
+  reason: Label(1000).meta({ description: "Why it meets the level." }),
+});
+
+export const DetectorPut = z
+  .strictObject({
+    ...detectorFields,
+    attested: AttestedDetector.nullish().meta({
+      description:
+        "An admin's statement of a higher level, only for a detector in the EEA. The audit log has who recorded it.",
+    }),
+    zero_data_retention: detectorFields.zero_data_retention.default(false),
+    no_training: detectorFields.no_training.default(false),
+    entities: detectorFields.entities.default(null),
+    min_score: detectorFields.min_score.default(0.5),
+    timeout_ms: detectorFields.timeout_ms.default(3_000),
+    token: Label(4096)
+      .nullish()
+      .meta({ description: "Sent as a bearer token. It is stored encrypted and never shown." }),
+  })
+  .meta({
+    id: "DataClassDetectorPut",
+    description:
+      "An external HTTP detector with the contract of Microsoft Presidio's analyzer. It receives the texts of requests for which a rule names the class, if the policy allows its level and country; otherwise, or if it fails, such requests are refused.",
+  });
+
+const DetectorView = z
+  .object({
+    ...detectorFields,
+    level: z.string().meta({ description: "By its country, or attested." }),
+    attested: AttestedDetector.extend({ at: Time }).nullable(),
+    has_token: z.boolean(),
+  })
+  .meta({ id: "DataClassDetector", description: "An external detector of a class." });
+
 export const CustomClassPut = z
   .strictObject({
     terms: z.array(z.string()).optional().meta({ description: TERMS }),
     patterns: z.array(z.string()).optional().meta({ description: PATTERNS }),
+    detector: DetectorPut.nullish().meta({ description: "An external service that finds data of the class." }),
   })
   .meta({ id: "CustomDataClassPut", description: "All that the class looks for, which replaces the previous." });
 
@@ -44,7 +117,11 @@ export const CustomClassList = z
 export const CustomClassDetail = z
   .object({
     ...summary,
-    definition: z.object({ terms: z.array(z.string()), patterns: z.array(z.string()) }),
+    definition: z.object({
+      terms: z.array(z.string()),
+      patterns: z.array(z.string()),
+      detector: DetectorView.nullable(),
+    }),
   })
   .meta({ id: "CustomDataClassDetail" });
 

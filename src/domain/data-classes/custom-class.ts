@@ -1,3 +1,4 @@
+import type { ExternalClass, ExternalDetector } from "./external-detector.ts";
 import { loadPatternEngine, Pattern, type RereadBudget, rereadBudget } from "./pattern.ts";
 import { TermList } from "./term-list.ts";
 
@@ -8,7 +9,11 @@ const TERM_CHARS_MIN = 3;
 export const LIST_TERMS_MAX = 100_000;
 
 /** What a workspace looks for in its requests, besides what the detectors know. */
-export type CustomClassDefinition = { readonly terms: readonly string[]; readonly patterns: readonly string[] };
+export type CustomClassDefinition = {
+  readonly terms: readonly string[];
+  readonly patterns: readonly string[];
+  readonly detector?: ExternalDetector | undefined;
+};
 
 export type CustomClassLimits = { readonly terms: number; readonly patterns: number };
 
@@ -17,11 +22,11 @@ export type DefinitionProblem = { readonly path: string; readonly problem: strin
 
 /** Compiles every pattern once, in slices; undefined: the definition can be used. */
 export async function definitionProblem(
-  { terms, patterns }: CustomClassDefinition,
+  { terms, patterns, detector }: CustomClassDefinition,
   limits: CustomClassLimits,
 ): Promise<DefinitionProblem | undefined> {
-  if (terms.length === 0 && patterns.length === 0)
-    return { path: "terms", problem: "must have at least one term, or `patterns` one pattern" };
+  if (terms.length === 0 && patterns.length === 0 && detector === undefined)
+    return { path: "terms", problem: "must have at least one term, or `patterns` one pattern, or set `detector`" };
   if (terms.length > limits.terms) return { path: "terms", problem: `must have at most ${limits.terms} terms` };
   if (patterns.length > limits.patterns)
     return { path: "patterns", problem: `must have at most ${limits.patterns} patterns` };
@@ -50,6 +55,8 @@ export type Detectors = {
   readonly classes: ReadonlySet<string>;
   readonly lists: readonly TermList[];
   readonly patterns: readonly Pattern[];
+  /** Called once the rest has read a request; their classes are not in `classes`. */
+  readonly external: readonly ExternalClass[];
   /** Of the pass over one request. */
   readonly reread: RereadBudget;
 };
@@ -59,12 +66,13 @@ export const builtInDetectors = (classes: ReadonlySet<string>): Detectors => ({
   classes,
   lists: [],
   patterns: [],
+  external: [],
   reread: rereadBudget(),
 });
 
 /** Nothing is found in a shorter text. */
-export function shortestText({ lists, patterns }: Detectors): number {
-  return lists.length + patterns.length === 0 ? BUILT_IN_CHARS_MIN : TERM_CHARS_MIN;
+export function shortestText({ lists, patterns, external }: Detectors): number {
+  return lists.length + patterns.length + external.length === 0 ? BUILT_IN_CHARS_MIN : TERM_CHARS_MIN;
 }
 
 /** No built-in detector finds anything in less. */
@@ -73,7 +81,7 @@ const BUILT_IN_CHARS_MIN = 5;
 /** Builds what finds a class; yields the work done in characters. */
 export function* buildCustomClass(
   name: string,
-  { terms, patterns }: CustomClassDefinition,
+  { terms, patterns }: Pick<CustomClassDefinition, "terms" | "patterns">,
   engine: Awaited<ReturnType<typeof loadPatternEngine>> | undefined,
 ): Generator<number, Pick<Detectors, "lists" | "patterns">> {
   const lists = terms.length === 0 ? [] : [yield* TermList.build(name, terms)];

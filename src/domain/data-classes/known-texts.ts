@@ -43,3 +43,18 @@ export class KnownTexts {
 function isEdge(text: string, at: number): boolean {
   return (kindAt(text, at - 1) & WORD) === 0 || (kindAt(text, at) & WORD) === 0;
 }
+
+/** Several of them: one text may belong to several classes. */
+export class KnownTextSets {
+  readonly #sets: readonly KnownTexts[];
+
+  constructor(kinds: readonly ReadonlyMap<string, Kind>[]) {
+    this.#sets = kinds.map((one) => new KnownTexts(one));
+  }
+
+  *in(text: string): Generator<number, KnownText[]> {
+    const found: KnownText[] = [];
+    for (const one of this.#sets) for (const known of yield* one.in(text)) found.push(known);
+    return found;
+  }
+}

@@ -28,10 +28,17 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set(
   (
     "id type object model role name status index created created_at call_id tool_call_id tool_use_id item_id response_id " +
     "previous_response_id finish_reason finishReason stop_reason system_fingerprint service_tier modelVersion responseId " +
-    "signature encrypted_content thoughtSignature thought_signature data b64_json audio partial_image_b64 mimeType mime_type"
+    "signature encrypted_content thoughtSignature thought_signature data b64_json partial_image_b64 mimeType mime_type"
   ).split(" "),
 );
-const SCOPE: RewriteScope = { reasoning: true, names: false, keeps: (name) => KEPT_MEMBERS.has(name) };
+/** Arguments of tools, and results of those that a provider runs: their members have any names. */
+const OWN_MEMBERS: ReadonlySet<string> = new Set(["args", "input", "attributes"]);
+const SCOPE: RewriteScope = {
+  reasoning: true,
+  names: false,
+  keeps: (name) => KEPT_MEMBERS.has(name),
+  isOwn: (name) => OWN_MEMBERS.has(name),
+};
 
 /**
  * Reads the texts of one reply and changes what the rules ask for. Data that the request holds already is left alone: its
@@ -46,12 +53,18 @@ export class OutputFilter implements TextRewriter {
   /** What ended the reply. */
   blocked: Kind | undefined;
   readonly scope = SCOPE;
+  readonly endsLate = true;
 
-  constructor({ lists, patterns }: Detectors, actions: OutputActions, isKnown: (original: string) => boolean) {
+  constructor(
+    { lists, patterns, external }: Detectors,
+    actions: OutputActions,
+    isKnown: (original: string) => boolean,
+  ) {
     this.#detectors = {
       classes: new Set(actions.keys()),
       lists: lists.filter((list) => actions.has(list.class)),
       patterns: patterns.filter((pattern) => actions.has(pattern.class)),
+      external: external.filter((one) => actions.has(one.class)),
       reread: rereadBudget(),
     };
     this.#actions = actions;
@@ -61,6 +74,11 @@ export class OutputFilter implements TextRewriter {
   /** False: reading a piece of a stream could keep other requests waiting. */
   get isBounded(): boolean {
     return this.#detectors.patterns.reduce((sum, { instructions }) => sum + instructions, 0) <= OUTPUT_PROGRAM_MAX;
+  }
+
+  /** A class with an external detector, which reads no replies. */
+  get unreadable(): string | undefined {
+    return this.#detectors.external[0]?.class;
   }
 
   /** Different values by class. */

@@ -10,7 +10,7 @@ import { type Cut, cutsIn } from "./split-values.ts";
 export type Treat = {
   readonly detectors: Detectors;
   /** What was found before the text was brought into this form. */
-  readonly known: KnownTexts;
+  readonly known: Pick<KnownTexts, "in">;
   /** Values are split over adjacent parts. */
   readonly hasSplitValues?: boolean;
   /** How strict the treatment of a finding is; 0: it stays. Where findings overlap, the strictest counts. */

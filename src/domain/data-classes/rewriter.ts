@@ -6,6 +6,8 @@ export type TextRewriter = {
   open(form?: "text" | "json", extent?: "whole"): RewrittenText;
   /** Absent: all but signed reasoning. */
   readonly scope?: RewriteScope;
+  /** A text ends only where the reply says so, not where another one begins: a value may be continued behind that. */
+  readonly endsLate?: boolean;
   /** Nothing more of the reply may be sent. */
   isOver?(): boolean;
 };
@@ -18,6 +20,8 @@ export type RewriteScope = {
   readonly names: boolean;
   /** Whether the value of a member stays as it is. */
   readonly keeps: (name: string) => boolean;
+  /** Whether the model itself wrote the value of a member, with all names and numbers in it: nothing of that is kept. */
+  readonly isOwn?: (name: string) => boolean;
 };
 
 export type RewrittenText = {

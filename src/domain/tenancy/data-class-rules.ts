@@ -41,8 +41,8 @@ export const DATA_CLASSES = ["personal", "special", "secret", "business"] as con
 /** Images, audio and other files, which no detector reads: their rules can raise the floor, report and block. */
 export const UNINSPECTED = "uninspected";
 
-/** Whether stand-ins can be found again in a reply: not in audio, vectors and probabilities of tokens. */
-export type Reply = "restorable" | "unrestorable";
+/** Whether stand-ins can be found again in a reply: not in audio, vectors, and a text with the probability of each token. */
+export type Reply = "restorable" | "unrestorable" | "with_logprobs";
 
 /** The level that endpoints need for a class, or `blocked`. */
 type Demand = Level | "blocked" | null;
@@ -56,7 +56,7 @@ const partsOf = (rule: DataClassRule): readonly DataClassRule[] => [rule, ...(ru
 /** Blocked below a level is nothing but a floor; what changes the text demands none, unless the change could not be undone. */
 function demandOf(rule: DataClassRule, reply: Reply): Demand {
   return partsOf(rule).reduce<Demand>((most, { floor, action, below }) => {
-    const isBlocked = action === "block" || (action === "pseudonymise" && reply === "unrestorable");
+    const isBlocked = action === "block" || (action === "pseudonymise" && reply !== "restorable");
     return stricter(stricter(most, floor ?? null), isBlocked ? (below ?? "blocked") : null);
   }, null);
 }
@@ -144,8 +144,14 @@ export function firstDemanding<T extends { readonly rules: DataClassRules | unde
   return layers.find((layer) => demand(layer) === demand(layers.at(-1)));
 }
 
+/** The highest level that a rule names: a detector that looks for the class must have it. */
+export function levelNamedBy(rule: DataClassRule): Level | null {
+  const named = partsOf(rule).flatMap(({ floor, below }) => [floor ?? null, below ?? null]);
+  return named.reduce((most, level) => (rankOf(level) > rankOf(most) ? level : most), null);
+}
+
 /** A class with a rule that was not looked for: nothing tells that a request is free of it. */
-export function unknownClass(rules: DataClassRules, known: ReadonlySet<string>): string | undefined {
+export function unknownClass(rules: DataClassRules, known: Pick<ReadonlySet<string>, "has">): string | undefined {
   return Object.entries(rules).find(([name, rule]) => name !== UNINSPECTED && !known.has(name) && adds(rule, {}))?.[0];
 }
 

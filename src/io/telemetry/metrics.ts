@@ -1,6 +1,7 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import { CHANNELS, type Channel } from "../../domain/alerts/alert-store.ts";
 import type { SurfaceProof } from "../../domain/catalogue/proofs.ts";
+import { DETECTOR_RESULTS, type DetectorResult } from "../../domain/data-classes/external-detector.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/log-outbox.ts";
 import type { ExportResult } from "./export-result.ts";
 import { type OperatorEvent, QUEUE_REJECTION_REASONS } from "./operator-events.ts";
@@ -9,7 +10,7 @@ import type { GaugeSnapshot } from "./otlp-metrics.ts";
 import { processGauges } from "./process-gauges.ts";
 import { prometheusText } from "./prometheus-text.ts";
 import { providerLabel, RequestMetrics } from "./request-metrics.ts";
-import { CounterSeries, type HistogramSeries, type SeriesSnapshot } from "./series.ts";
+import { CounterSeries, HistogramSeries, type SeriesSnapshot } from "./series.ts";
 
 const LOG_EXPORT_OUTCOMES = ["sent", "lost"] as const;
 type LogExportOutcome = (typeof LOG_EXPORT_OUTCOMES)[number];
@@ -102,10 +103,21 @@ export class Metrics extends RequestMetrics {
     "Alert delivery attempts, by channel and result.",
   );
 
+  readonly #detectors = new CounterSeries(
+    "gateway_data_class_detector_reads_total",
+    "Requests that an external detector of a data class had to read, by result.",
+  );
+  readonly #detectorSeconds = new HistogramSeries(
+    "gateway_data_class_detector_seconds",
+    "Time that a request waited for an external detector of a data class.",
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  );
+
   /** Series that alert rules watch for an increase start at zero, except those by provider. */
   constructor() {
     super();
     for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
+    for (const result of DETECTOR_RESULTS) this.#detectors.add(`result="${result}"`, 0);
     for (const why of TOKEN_REJECTIONS) this.#tokenRejections.add(`why="${why}"`, 0);
     for (const pool of UPSTREAM_POOLS) this.#unsolicitedBytes.add(`pool="${pool}"`, 0);
     for (const channel of CHANNELS)
@@ -278,6 +290,11 @@ export class Metrics extends RequestMetrics {
     this.#alerts.add(alertLabels(channel, result), 1);
   }
 
+  recordDetector(result: DetectorResult, durationMs: number): void {
+    this.#detectors.add(`result="${result}"`, 1);
+    if (result !== "not_permitted") this.#detectorSeconds.observe("", durationMs / 1000);
+  }
+
   recordProof({ surface, result, inputTokens, outputTokens }: SurfaceProof, provider: string): void {
     const labels = `provider="${provider}"`;
     this.#proofs.add(`surface="${surface}",${labels},result="${result}"`, 1);
@@ -304,6 +321,8 @@ export class Metrics extends RequestMetrics {
       this.#tokenRejections,
       this.#unsolicitedBytes,
       this.#alerts,
+      this.#detectors,
+      this.#detectorSeconds,
       this.#proofs,
       this.#proofTokens,
       this.#logExport,

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ResponseBodyHandler } from "../../http1/client/contract.ts";
 import { dialTargetOf } from "../../http1/client/dial.ts";
 import { OriginPool, sendOnPool } from "../../http1/client/http-client.ts";
 import { IdleWatchdog } from "../../http1/client/idle-watchdog.ts";
@@ -6,7 +8,7 @@ import type { UpstreamFailure } from "./transport.ts";
 
 /** The outcome of a POST to a URL of a workspace. */
 export type GuardedPostResult =
-  | { readonly is: "answered"; readonly status: number }
+  | { readonly is: "answered"; readonly status: number; readonly body?: string }
   /** The URL is not allowed. */
   | { readonly is: "refused"; readonly why: string }
   | { readonly is: "failed"; readonly why: string };
@@ -16,6 +18,8 @@ export type GuardedPostRequest = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal;
+  /** Reads the body of a response with status 200, which is refused if it is longer; absent: only the status is read. */
+  readonly replyBytesMax?: number;
 };
 
 export type GuardedPost = (post: GuardedPostRequest) => Promise<GuardedPostResult>;
@@ -24,7 +28,7 @@ const HEADER_BYTES_MAX = 16 * 1024;
 
 /**
  * Posts to URLs of workspaces: the URL is parsed, resolved, all its addresses checked, and one of them connected. Each
- * request has its own connection, so workspaces share none. Redirects are not followed, and only the status is read.
+ * request has its own connection, so workspaces share none. Redirects are not followed.
  */
 export function createGuardedPost(rules: EgressRules, timeoutMs: number, nameServers?: readonly string[]): GuardedPost {
   const limits = {
@@ -62,14 +66,44 @@ function sendPost(
     const abort = () => call.abort();
     const call = sendOnPool(pool, { host, path: `${pathname}${search}` }, post, {
       onFailure: (failure) => settle(resultOfFailure(failure)),
-      onHeaders: (status) => {
+      onHeaders: (status, headers) => {
+        const { replyBytesMax } = post;
+        if (replyBytesMax !== undefined && status === 200) return bodyReader(headers, replyBytesMax, settle);
         settle({ is: "answered", status });
-        return { onData: () => "pause", onEnd() {}, onFailure() {} };
+        return IGNORED_BODY;
       },
     });
     deadline.addEventListener("abort", abort);
     if (deadline.aborted) abort();
   });
+}
+
+const IGNORED_BODY: ResponseBodyHandler = { onData: () => "pause", onEnd() {}, onFailure() {} };
+
+function bodyReader(
+  { "content-encoding": encoding = "identity" }: IncomingHttpHeaders,
+  bytesMax: number,
+  settle: (result: GuardedPostResult) => void,
+): ResponseBodyHandler {
+  if (encoding !== "identity") {
+    settle({ is: "failed", why: "the receiver compressed its response" });
+    return IGNORED_BODY;
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  return {
+    onData(chunk) {
+      bytes += chunk.length;
+      if (bytes <= bytesMax) {
+        chunks.push(chunk);
+        return "more";
+      }
+      settle({ is: "failed", why: `the receiver's response is longer than ${bytesMax} bytes` });
+      return "pause";
+    },
+    onEnd: () => settle({ is: "answered", status: 200, body: Buffer.concat(chunks).toString() }),
+    onFailure: (failure) => settle(resultOfFailure(failure)),
+  };
 }
 
 function resultOfFailure({ kind, why }: UpstreamFailure): GuardedPostResult {

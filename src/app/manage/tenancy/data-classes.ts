@@ -1,12 +1,17 @@
+import type { z } from "zod";
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { CLASS_NAME } from "../../../contract/schemas/data-class-rules.ts";
-import { CustomClassPut, DataClassTrial } from "../../../contract/schemas/manage-data-classes.ts";
+import { CustomClassPut, DataClassTrial, type DetectorPut } from "../../../contract/schemas/manage-data-classes.ts";
+import { EEA } from "../../../domain/catalogue/levels.ts";
 import { type CustomClassDefinition, definitionProblem } from "../../../domain/data-classes/custom-class.ts";
+import type { ExternalDetector } from "../../../domain/data-classes/external-detector.ts";
 import { type CustomClass, isReservedClassName } from "../../../domain/tenancy/custom-class.ts";
 import { type DataClassRules, writtenRules } from "../../../domain/tenancy/data-class-rules.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
 import { buffered, type Handler } from "../../exchange.ts";
+import type { ContentInspection } from "../../pipeline/content-inspection.ts";
+import { levelOfDetector } from "../../pipeline/external-detectors.ts";
 import { tryContent } from "../../pipeline/try-content.ts";
 import { printable } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
@@ -49,6 +54,57 @@ function findCustomClass(context: ManageContext, workspace: Workspace, name: str
   });
 }
 
+function detectorFrom(put: z.infer<typeof DetectorPut>, { clock }: ManageScope): ExternalDetector {
+  const { url, language, country, attested, entities, token } = put;
+  if (attested != null && !EEA.has(country))
+    throw invalidValue(
+      "detector.attested",
+      `must be omitted: ${country} is outside the EEA, where no level above L0 is met`,
+    );
+  return {
+    url,
+    language,
+    country,
+    attested: attested == null ? null : { ...attested, atMs: clock.nowMs() },
+    zeroDataRetention: put.zero_data_retention,
+    noTraining: put.no_training,
+    entities,
+    minScore: put.min_score,
+    token: token ?? null,
+    timeoutMs: put.timeout_ms,
+  };
+}
+
+/** Without its token. */
+function detectorView(detector: ExternalDetector) {
+  const { url, language, country, attested, entities } = detector;
+  return {
+    url,
+    language,
+    country,
+    level: levelOfDetector(detector),
+    attested: attested && {
+      level: attested.level,
+      name: attested.name,
+      reason: attested.reason,
+      at: isoTime(attested.atMs),
+    },
+    zero_data_retention: detector.zeroDataRetention,
+    no_training: detector.noTraining,
+    entities,
+    min_score: detector.minScore,
+    timeout_ms: detector.timeoutMs,
+    has_token: detector.token !== null,
+  };
+}
+
+/** Where texts may go from now on; the rest of a URL may be secret. */
+function auditedDetector(detector: ExternalDetector) {
+  const { url, country, attested } = detector;
+  const vouched = attested === null ? {} : { attested_by: attested.name, reason: attested.reason };
+  return { host: new URL(url).host, country, level: levelOfDetector(detector), ...vouched };
+}
+
 function requireName(name: string | undefined): string {
   if (name === undefined || !CLASS_NAME.test(name))
     throw invalidValue("class", "must be 2 to 40 lowercase letters, digits and hyphens, and begin with a letter");
@@ -88,6 +144,7 @@ async function putCustomClass(
       version: customClass.version,
       terms: customClass.termCount,
       patterns: customClass.patternCount,
+      ...(definition.detector !== undefined && { detector: auditedDetector(definition.detector) }),
     };
     return { answer: null, audit: { action: "data_class.define", workspaceId, target: name, detail } };
   });
@@ -128,17 +185,22 @@ export function dataClassHandlers(context: ManageContext): Record<string, Handle
     manageShowCustomClass: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const one = findCustomClass(context, workspace, exchange.params["class"]);
-      const definition = await context.customClasses.read(one);
-      if (definition === undefined) throw fault("not_found", { message: `The data class ${one.name} was removed.` });
+      const read = await context.customClasses.read(one);
+      if (read === undefined) throw fault("not_found", { message: `The data class ${one.name} was removed.` });
+      const { terms, patterns, detector } = read;
+      const definition = { terms, patterns, detector: detector === undefined ? null : detectorView(detector) };
       return { status: 200, json: { ...customClassView(context, workspace, one), definition } };
     }),
     managePutCustomClass: mutation(context, async (exchange, scope) => {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const name = requireName(exchange.params["class"]);
-      const { terms = [], patterns = [] } = await readBody(exchange, CustomClassPut);
-      const definition = { terms: [...new Set(terms)], patterns: [...new Set(patterns)] };
-      const problem = await definitionProblem({ terms, patterns }, scope.customClasses.limits);
+      const { terms = [], patterns = [], detector: put } = await readBody(exchange, CustomClassPut);
+      const detector = put == null ? undefined : detectorFrom(put, scope);
+      const definition = { terms: [...new Set(terms)], patterns: [...new Set(patterns)], detector };
+      const problem = await definitionProblem({ ...definition, terms, patterns }, scope.customClasses.limits);
       if (problem !== undefined) throw invalidValue(problem.path, problem.problem);
+      const urlProblem = detector && (await scope.customClasses.urlProblem(detector.url));
+      if (urlProblem !== undefined) throw invalidValue("detector.url", urlProblem);
       const saved = await scope.serialized(() => putCustomClass(scope, id, name, definition));
       return { status: 200, json: customClassView(scope, findWorkspace(scope, id), saved) };
     }),
@@ -156,9 +218,13 @@ export function dataClassHandlers(context: ManageContext): Record<string, Handle
         draft == null
           ? (workspace.policy.dataClasses ?? {})
           : requireDataClasses("data_classes", draft, knownNamesFor(context, workspace.id));
-      const detectors = await context.customClasses.registry.detectors(workspace.id);
+      const { registry, externalDetectors } = context.customClasses;
+      const detectors = await registry.detectors(workspace.id);
       const key = await context.planning.standInKey(workspace.id);
-      return { status: 200, json: await tryContent(text, rules, detectors, key) };
+      const policy = { ...workspace.policy, dataClasses: rules };
+      const readExternally = (inspection: ContentInspection) =>
+        externalDetectors.read(inspection, () => policy, workspace.id);
+      return { status: 200, json: await tryContent(text, rules, { detectors, readExternally }, key) };
     }),
   };
 }

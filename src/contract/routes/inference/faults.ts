@@ -2,6 +2,7 @@ import type { FaultCode } from "../../faults.ts";
 
 const POLICY_FAULTS: readonly FaultCode[] = [
   "data_class_not_permitted",
+  "data_class_detector_failed",
   "sovereignty_floor_not_met",
   "compute_country_not_allowed",
   "zero_data_retention_required",

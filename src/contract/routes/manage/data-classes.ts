@@ -16,6 +16,23 @@ const summary = {
   used_by: ["workspace"],
 };
 const definition = { terms: ["Blue Dune", "Atlas Nord"], patterns: ["\\bPRJ-\\d{4}\\b"] };
+const detector = {
+  url: "https://presidio.example.eu/analyze",
+  language: "de",
+  country: "DE",
+  zero_data_retention: true,
+  no_training: true,
+  entities: ["PERSON", "LOCATION"],
+  min_score: 0.6,
+  timeout_ms: 2000,
+};
+const attested = { level: "L3" as const, name: "Ada Moreau", reason: "Runs in our own data centre in Frankfurt." };
+const shownDetector = {
+  ...detector,
+  level: "L3",
+  attested: { ...attested, at: "2026-11-15T09:30:00.000Z" },
+  has_token: true,
+};
 
 /** Data classes that a workspace defines, and trying rules on a text. */
 export const DATA_CLASS_ROUTES = [
@@ -38,7 +55,7 @@ export const DATA_CLASS_ROUTES = [
     tag: "Policy",
     summary: "Try data classes on a text",
     description:
-      "What is found in a text, and what endpoints of each level would receive of it. Nothing is stored, and no provider is called.",
+      "What is found in a text, and what endpoints of each level would receive of it. Nothing is stored, and no provider is called; external detectors of classes are, if a rule names their class and the policy of the workspace allows it.",
     body: classes.DataClassTrial,
     answer: classes.DataClassTrialResult,
     example: {
@@ -92,9 +109,9 @@ export const DATA_CLASS_ROUTES = [
     allows: "admin",
     tag: "Policy",
     summary: "Show an own data class",
-    description: "With its terms and patterns.",
+    description: "With its terms, patterns and external detector.",
     answer: classes.CustomClassDetail,
-    example: { answer: { ...summary, definition } },
+    example: { answer: { ...summary, definition: { ...definition, detector: shownDetector } } },
   }),
   managed({
     id: "managePutCustomClass",
@@ -109,7 +126,7 @@ export const DATA_CLASS_ROUTES = [
     bodyMaxBytes: DEFINITION_MAX_BYTES,
     answer: classes.CustomClassView,
     faults: ["conflict"],
-    example: { body: definition, answer: summary },
+    example: { body: { ...definition, detector: { ...detector, attested, token: "…" } }, answer: summary },
   }),
   managed({
     id: "manageDeleteCustomClass",
