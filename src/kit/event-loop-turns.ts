@@ -94,7 +94,8 @@ export class SlicedWork {
 
   /** Ends the turn, before waiting for anything else. */
   end(): void {
-    if (this.#isInTurn && this.#chars > 0) this.#turns.report({ chars: this.#chars, values: this.#values });
+    if (this.#isInTurn && (this.#chars > 0 || this.#values > 0))
+      this.#turns.report({ chars: this.#chars, values: this.#values });
     this.#isInTurn = false;
     this.#chars = 0;
     this.#values = 0;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  CALL_MEMBERS_MAX,
   jsonChars,
   measureJson,
   OversizedTextError,
@@ -29,6 +30,9 @@ test("SAFE-01 the text of spans does not count, and is written as it is", () => 
 
 test("SAFE-01 arguments and rewritten replies beyond their limits are refused, not encoded", () => {
   expect(() => stringifyArguments({ text: "x".repeat(TEXT_LIMITS.eventChars) })).toThrow(OversizedTextError);
+  expect(() => stringifyArguments({ list: Array.from({ length: CALL_MEMBERS_MAX }, () => 0) })).toThrow(
+    "a tool call has more than 32000 members and items",
+  );
   expect(() => stringifyRewritten(["x".repeat(TEXT_LIMITS.replyChars)])).toThrow(OversizedTextError);
   expect(measureJson(["x".repeat(10)], (text) => text.length)).toBe(14);
   expect(measureJson(["x".repeat(1024 * 1024)], () => 0)).toBeGreaterThan(1024 * 1024);

@@ -10,30 +10,48 @@ export type TextLimits = {
 };
 
 /** Models generate far less. */
-export const TEXT_LIMITS: TextLimits = { replyChars: 2 * 1024 * 1024, eventChars: 1024 * 1024 };
+export const TEXT_LIMITS: TextLimits = { replyChars: 1024 * 1024, eventChars: 1024 * 1024 };
 
-/** A reply has more text than one turn of the event loop can translate. */
+/** Members and items of all tool calls of a reply that is translated: one turn of the event loop reads them. */
+export const CALL_MEMBERS_MAX = 32_000;
+
+/** A reply has more than one turn of the event loop can translate. */
 export class OversizedTextError extends Error {
-  constructor(maxChars: number, what: string, setting: string | undefined) {
-    super(`${what} has more than ${maxChars} characters${inParentheses(setting)}`);
+  constructor(max: number, what: string, setting: string | undefined, unit = "characters") {
+    super(`${what} has more than ${max} ${unit}${inParentheses(setting)}`);
     this.name = "OversizedText";
   }
 }
+
+/** More members and items than a translated reply may have in its tool calls. */
+export const oversizedCall = () =>
+  new OversizedTextError(CALL_MEMBERS_MAX, "a tool call", undefined, "members and items");
 
 /** A setting beside the limit that it raises. */
 export const inParentheses = (setting: string | undefined) => (setting === undefined ? "" : ` (${setting})`);
 
 /** About the length of a value's JSON text, without spans; the count stops above `max`. */
 export function jsonChars(value: unknown, max: number): number {
+  return jsonSize(value, max, Number.POSITIVE_INFINITY).chars;
+}
+
+/** The same with the number of values; it stops above either. */
+function jsonSize(value: unknown, max: number, valuesMax: number): { readonly chars: number; readonly values: number } {
   const containers: object[] = [];
   let chars = 0;
+  let values = 0;
   const add = (inner: unknown) => {
+    values += 1;
     if (typeof inner === "string") chars += inner.length + QUOTES_CHARS;
     else if (typeof inner !== "object" || inner === null) chars += NUMBER_CHARS;
     else if (!(inner instanceof JsonSpan)) containers.push(inner);
   };
   add(value);
-  for (let next = containers.pop(); next !== undefined && chars <= max; next = containers.pop()) {
+  for (
+    let next = containers.pop();
+    next !== undefined && chars <= max && values <= valuesMax;
+    next = containers.pop()
+  ) {
     chars += QUOTES_CHARS;
     if (Array.isArray(next)) for (const item of next) add(item);
     else
@@ -42,7 +60,7 @@ export function jsonChars(value: unknown, max: number): number {
         add(member);
       }
   }
-  return chars;
+  return { chars, values };
 }
 
 /** With the comma or colon after it. */
@@ -60,8 +78,9 @@ export function measureJson(value: unknown, measure: (text: string) => number): 
 
 /** JSON text of a tool call's arguments; throws if they are too long. */
 export function stringifyArguments(value: unknown, { eventChars, settings }: TextLimits = TEXT_LIMITS): string {
-  if (jsonChars(value, eventChars) > eventChars)
-    throw new OversizedTextError(eventChars, "a tool call", settings?.event);
+  const { chars, values } = jsonSize(value, eventChars, CALL_MEMBERS_MAX);
+  if (chars > eventChars) throw new OversizedTextError(eventChars, "a tool call", settings?.event);
+  if (values > CALL_MEMBERS_MAX) throw oversizedCall();
   return stringifyWithSpans(value);
 }
 

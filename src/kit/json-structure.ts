@@ -127,6 +127,11 @@ export class JsonStructureScanner {
     return this.#problem;
   }
 
+  /** Objects and lists that the reader of the reply walks through. */
+  get readParts(): number {
+    return this.#readParts;
+  }
+
   get isInString(): boolean {
     return this.#isInString;
   }

@@ -1,4 +1,4 @@
-import type { ParsedBody } from "./json.ts";
+import { exceededLimit, type ParsedBody } from "./json.ts";
 
 /** Supported by V8 but missing in the TypeScript library. */
 declare global {
@@ -21,6 +21,16 @@ export function parseLosslessJson(text: string): unknown {
     const source = context?.source;
     return typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
   });
+}
+
+/** Lossless parsing is many times slower than the ordinary one. */
+const LOSSLESS_PARTS_MAX = 10_000;
+const LOSSLESS_LIMIT = { partsMax: LOSSLESS_PARTS_MAX };
+
+/** The same, but with more members and items than a model writes, numbers are parsed as usual. */
+export function parseBoundedLosslessJson(text: string): unknown {
+  const isShort = text.length <= LOSSLESS_PARTS_MAX || exceededLimit(text, LOSSLESS_LIMIT) === undefined;
+  return isShort ? parseLosslessJson(text) : JSON.parse(text);
 }
 
 /** Numbers that a double may not represent: more than 15 digits, or a three-digit exponent. */

@@ -19,7 +19,7 @@ export const RESPONSE_SETTINGS = {
   ),
   GATEWAY_ANSWER_MAX_TEXT: setting(
     integer(65_536, 33_554_432),
-    2 * 1024 * 1024,
+    1024 * 1024,
     "Most characters of generated text in a response that is translated to another API or rewritten.",
   ),
   GATEWAY_ANSWER_MAX_EVENT_TEXT: setting(

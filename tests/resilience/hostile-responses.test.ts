@@ -57,13 +57,23 @@ describe("a response is rejected for its shape, not charged, and not retried at 
   test.each([
     [
       "text",
-      [{ type: "text", text: "t".repeat(2 * MEBIBYTE + 1) }],
-      "a text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)",
+      [{ type: "text", text: "t".repeat(MEBIBYTE + 1) }],
+      "a text of the reply has more than 1048576 characters (GATEWAY_ANSWER_MAX_TEXT)",
     ],
     [
       "tool call",
       [{ type: "tool_use", id: "t", name: "f", input: { s: "t".repeat(MEBIBYTE) } }],
       "a tool call has more than 1048576 characters (GATEWAY_ANSWER_MAX_EVENT_TEXT)",
+    ],
+    [
+      "list in its tool calls",
+      ["t", "u"].map((id) => ({
+        type: "tool_use",
+        id,
+        name: "f",
+        input: { l: Array.from({ length: 20_000 }, () => 0) },
+      })),
+      "a tool call has more than 32000 members and items",
     ],
   ])(
     "SAFE-01 a translated reply with too long a %s names the limit and is not charged",

@@ -1,5 +1,13 @@
 import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
-import { OversizedTextError, TEXT_LIMITS, type TextLimits } from "../../kit/json-size.ts";
+import { JSON_LIMITS } from "../../kit/json-document.ts";
+import {
+  CALL_MEMBERS_MAX,
+  OversizedTextError,
+  oversizedCall,
+  TEXT_LIMITS,
+  type TextLimits,
+} from "../../kit/json-size.ts";
+import { type JsonLimits, JsonStructureScanner } from "../../kit/json-structure.ts";
 import type { Call } from "../canon/call.ts";
 import { listOmitted } from "../canon/omitted-paths.ts";
 import type { ReplyStream, ReportedCost, StreamPiece, UnusableReply, WholeReply } from "../canon/reply.ts";
@@ -106,6 +114,7 @@ export function translatedReply(
 }
 
 const OMITTED_MAX = 100;
+const CALL_LIMITS: JsonLimits = { ...JSON_LIMITS, membersMax: CALL_MEMBERS_MAX };
 
 type TextUnit = "event" | "reply";
 
@@ -117,6 +126,8 @@ class ReplyMeter {
   outputWeight = 0;
   upstreamId: string | null = null;
   omitted: string[] | undefined;
+  readonly #calls = new Map<number, JsonStructureScanner>();
+  #callMembers = 0;
   #hasVisibleOutput = false;
   #hasOmittedContent = false;
 
@@ -136,6 +147,7 @@ class ReplyMeter {
   add(event: ReplyEvent): void {
     const text = textOf(event);
     if (text !== "") this.#addText(text, event.is === "tool_arguments" ? "event" : this.#unit);
+    if (event.is === "tool_arguments") this.#countMembers(event.index, event.text);
     if (event.is === "usage") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
     else if (event.is === "omitted") {
@@ -151,6 +163,20 @@ class ReplyMeter {
     this.#chars += text.length;
     if (this.#chars > replyChars) throw new OversizedTextError(replyChars, "the text of the reply", settings?.reply);
     this.outputWeight += weightOf(text);
+  }
+
+  /** Some callers get arguments as an object, which is parsed and written at once. */
+  #countMembers(index: number, text: string): void {
+    let scanner = this.#calls.get(index);
+    if (scanner === undefined) {
+      scanner = new JsonStructureScanner(CALL_LIMITS);
+      this.#calls.set(index, scanner);
+    }
+    const before = scanner.members;
+    // What is wrong with it otherwise is up to the caller.
+    scanner.scan(text);
+    this.#callMembers += scanner.members - before;
+    if (this.#callMembers > CALL_MEMBERS_MAX) throw oversizedCall();
   }
 
   /** A stream can repeat a path in every frame. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, tryParseJson } from "../../../../kit/json.ts";
-import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import { parseBoundedLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { ReasoningDetail, ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
 import { encodeThoughtSignature } from "../thought-signatures.ts";
@@ -146,7 +146,7 @@ function argumentsOf(text: string): JsonObject {
 }
 
 function exact(text: string): JsonObject | undefined {
-  const value = parseLosslessJson(text);
+  const value = parseBoundedLosslessJson(text);
   return isJsonObject(value) ? value : undefined;
 }
 

@@ -158,7 +158,8 @@ export class GeminiReader implements ReplyEventReader {
     }
     const open = this.#open;
     if (open === undefined) return;
-    if (isJsonObject(call.args)) open.builder.merge(call.args);
+    const isWhole = call.name && call.partialArgs == null && call.willContinue !== true;
+    if (isJsonObject(call.args) && !isWhole) open.builder.merge(call.args);
     else if (call.args != null)
       open.text = typeof call.args === "string" ? call.args : stringifyArguments(call.args, this.#text);
     for (const piece of call.partialArgs ?? []) {

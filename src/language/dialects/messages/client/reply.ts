@@ -1,5 +1,5 @@
-import { exceededLimit, type JsonObject } from "../../../../kit/json.ts";
-import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import { parseBoundedLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
@@ -77,16 +77,11 @@ function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonOb
   }
 }
 
-/** Lossless parsing is many times slower than the ordinary one. */
-const LOSSLESS_PARTS_MAX = 10_000;
-const LOSSLESS_LIMIT = { partsMax: LOSSLESS_PARTS_MAX };
-
-/** Numbers keep their digits unless there are very many; truncated or malformed arguments stay text. */
+/** Truncated or malformed arguments stay text. */
 function inputOf(text: string): unknown {
   if (text.trim() === "") return {};
   try {
-    const isShort = text.length <= LOSSLESS_PARTS_MAX || exceededLimit(text, LOSSLESS_LIMIT) === undefined;
-    return isShort ? parseLosslessJson(text) : JSON.parse(text);
+    return parseBoundedLosslessJson(text);
   } catch {
     return text;
   }

@@ -86,9 +86,11 @@ export class ItemEventEncoder {
   }
 
   #delta(kind: string, growing: GrowingText, location: JsonObject, more: JsonObject): string {
-    const { unsent: delta } = growing;
-    if (delta === "") return "";
+    const { unsent } = growing;
+    if (unsent === "") return "";
     growing.unsent = "";
+    // A text that came at once is its own delta.
+    const delta = unsent.length === growing.text.length ? encodeText(growing) : unsent;
     return this.encode(`${kind}.delta`, { ...location, delta, ...more });
   }
 
