@@ -15,6 +15,7 @@ import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
+import { JsonInTurns } from "../kit/json-in-turns.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
 import type { Coordination } from "./coordination.ts";
@@ -43,7 +44,8 @@ export async function openStoredResponses(
   gateway: GatewayDeps,
 ): Promise<StoredResponses> {
   const { store, vault, directory, disk, ids, log, coordination } = deps;
-  const responseStore = store.responses(vault);
+  const json = new JsonInTurns(gateway.responses.turns);
+  const responseStore = store.responses(vault, json);
   await responseStore.count();
   const activeIds = [...(await responseStore.activeRuns()).keys()];
   await coordination.releaseEarlierIncarnations?.(activeIds, async (id) => (await responseStore.activeRuns()).has(id));
@@ -51,6 +53,7 @@ export async function openStoredResponses(
     {
       ...responseSettings(config),
       store: responseStore,
+      json,
       clock: gateway.clock,
       instances: coordination.store === undefined ? "one" : "several",
       diskIsLow: () => disk.isLow,

@@ -7,7 +7,6 @@ export const SURFACES = [
   "embeddings",
   "rerank",
   "moderations",
-  "images",
   "transcriptions",
   "speech",
   "decisions",

@@ -13,6 +13,7 @@ import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
+import type { JsonInTurns } from "../kit/json-in-turns.ts";
 import type { RateLimiter } from "../kit/rate-limiter.ts";
 import type { CorsPolicy } from "./cors.ts";
 
@@ -89,6 +90,8 @@ export type EdgeRoutes = {
   readonly nodes: NodeAcceptor;
   readonly secretsOf: KnownSecrets;
   readonly personOf: ManagerAuth["personOf"];
+  /** Shares the event-loop turns of long responses. */
+  readonly json: JsonInTurns;
   /** By route id. */
   readonly handlers: Readonly<Record<string, Handler>>;
 };

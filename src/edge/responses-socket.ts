@@ -12,13 +12,14 @@ import { envelopeOf } from "../contract/error-envelope.ts";
 import { type Fault, fault, invalidValue } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { ParsedBody } from "../kit/json.ts";
+import type { JsonInTurns } from "../kit/json-in-turns.ts";
 import { cancelTimer, type Timer, type Timers } from "../kit/timers.ts";
 import type { KeyAuthenticator, KeyCheck } from "./authenticate.ts";
 import type { EdgeDeps, KnownSecrets } from "./edge-deps.ts";
 import { addressRateLimitFault, stoppingFault } from "./edge-faults.ts";
 import { recheckIfStale } from "./recheck-if-stale.ts";
 import { redactFault } from "./send-response.ts";
-import { SocketResponseSink, serviceValues } from "./socket-response-sink.ts";
+import { bodyOf, SocketResponseSink, serviceValues } from "./socket-response-sink.ts";
 
 export type ResponsesSocketRules = {
   /** A connection without a request for this long is closed. */
@@ -39,11 +40,16 @@ export type ResponsesSocketDeps = Pick<
   readonly route: Route;
   readonly handler: Handler;
   readonly secretsOf: KnownSecrets;
+  readonly json: JsonInTurns;
   /** Counts requests in flight, which a drain waits for. */
   readonly listener: { inFlight: number };
 };
 
-type Handshake = { readonly headers: IncomingHttpHeaders; readonly clientAddress: string };
+type Handshake = {
+  readonly headers: IncomingHttpHeaders;
+  readonly clientAddress: string;
+  readonly workspaceId: string;
+};
 type Create = { readonly event: ParsedBody; readonly streamId: string | undefined };
 /** Creates of one `stream_id` are answered in order. */
 type Lane = { isRunning: boolean; waiting: Create | undefined };
@@ -170,7 +176,7 @@ export class ResponsesSocket {
   }
 
   async #run({ event, streamId }: Create): Promise<void> {
-    const { clock, ids, listener, metrics, timers, timeouts, route } = this.#deps;
+    const { clock, ids, listener, metrics, timers, timeouts, route, json } = this.#deps;
     const requestId = ids.next("resp_");
     const startedMs = clock.monotonicMs();
     let create: SocketCreate | undefined;
@@ -178,9 +184,13 @@ export class ResponsesSocket {
     const sink = new SocketResponseSink(this.#ws, {
       streamId,
       timers,
+      json,
+      workspaceId: this.#handshake.workspaceId,
       stallMs: timeouts.stallMs,
-      onEvent: (name, data) => {
-        if (create !== undefined && FINISHED.has(name ?? "")) this.#conversation.remember(create, data);
+      onEvent: (written) => {
+        if (create === undefined || !FINISHED.has(written.event ?? "")) return;
+        const body = bodyOf(written);
+        if (body !== undefined) this.#conversation.remember(create, body);
       },
     });
     this.#sinks.add(sink);
@@ -188,6 +198,8 @@ export class ResponsesSocket {
     try {
       create = this.#conversation.read(event);
       await this.#serve(create, requestId, startedMs, sink);
+      // The next response of the lane follows the last event of this one.
+      await sink.writing;
     } catch (error) {
       const problem = toFault(error);
       status = problem.status;

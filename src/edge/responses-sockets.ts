@@ -105,7 +105,7 @@ export class ResponsesSockets {
       throw fault("invalid_request", {
         message: "The request is not a WebSocket version 13 handshake. A proxy may have modified it.",
       });
-    const keyId = await this.#authenticate(request, address, route, clock.nowMs());
+    const { keyId, workspaceId } = await this.#authenticate(request, address, route, clock.nowMs());
     // A socket that closed meanwhile emits no further event that would release the connection.
     if (socket.destroyed) return;
     const count = (this.#openByKey.get(keyId) ?? 0) + 1;
@@ -117,7 +117,7 @@ export class ResponsesSockets {
     this.#server.handleUpgrade(request, socket, head, (ws) => {
       const connection = new ResponsesSocket(
         ws,
-        { headers, clientAddress: address },
+        { headers, clientAddress: address, workspaceId },
         {
           ...this.#deps,
           timers: systemTimers,
@@ -127,6 +127,7 @@ export class ResponsesSockets {
           route,
           handler,
           secretsOf: routes.secretsOf,
+          json: routes.json,
           listener: server,
         },
       );
@@ -136,12 +137,17 @@ export class ResponsesSockets {
   }
 
   /** The handshake needs a key that may send requests; only the requests themselves are counted. */
-  async #authenticate(request: IncomingMessage, clientAddress: string, route: Route, nowMs: number): Promise<string> {
+  async #authenticate(
+    request: IncomingMessage,
+    clientAddress: string,
+    route: Route,
+    nowMs: number,
+  ): Promise<{ readonly keyId: string; readonly workspaceId: string }> {
     const exchange = { request, baseHeaders: {}, clientAddress, receivedAtMs: nowMs, errorShape: route.errors };
     const principal = await this.#authenticator.identify(exchange);
     const refusal = keyFault(principal, clientAddress, nowMs) ?? this.#authenticator.routeFault(principal, route);
     if (refusal !== undefined) throw refusal;
-    return principal.key.id;
+    return { keyId: principal.key.id, workspaceId: principal.workspace.id };
   }
 
   #release(keyId: string): void {

@@ -1,11 +1,10 @@
 import type { WebSocket } from "ws";
 import type { ResponseSink } from "../app/exchange.ts";
-import { parseJsonText, patchMembers } from "../kit/json.ts";
-import { SseReader } from "../kit/sse.ts";
+import { type OutboundEvent, OutboundEventReader } from "../app/responses/outbound-event-reader.ts";
+import { nestedBody, type ParsedBody, parseJsonText, patchMembers } from "../kit/json.ts";
+import type { JsonInTurns } from "../kit/json-in-turns.ts";
 import { cancelTimer, type Timer, type Timers } from "../kit/timers.ts";
 
-/** The gateway itself writes whole events, so this limit is never reached in practice. */
-const FRAME_CHARS_MAX = 256 * 1024 * 1024;
 /** More than this many unsent characters are backpressure. */
 const UNSENT_CHARS_MAX = 1024 * 1024;
 /** Clients do not see the pings of a connection, and ignore events that they do not know. */
@@ -15,16 +14,18 @@ const ABNORMAL_END = 1011;
 export type SocketSinkRules = {
   readonly streamId: string | undefined;
   readonly timers: Timers;
+  readonly json: JsonInTurns;
+  readonly workspaceId: string;
   /** Time for a client to read what was sent. */
   readonly stallMs: number;
-  onEvent(name: string | null, data: string): void;
+  onEvent(event: OutboundEvent): void;
 };
 
 /** Sends the events of one streamed response as text frames. */
 export class SocketResponseSink implements ResponseSink {
   readonly #ws: WebSocket;
   readonly #rules: SocketSinkRules;
-  readonly #frames = new SseReader(FRAME_CHARS_MAX);
+  readonly #events: OutboundEventReader;
   #svc: Readonly<Record<string, string>> | undefined;
   #started = false;
   #isEnded = false;
@@ -36,6 +37,7 @@ export class SocketResponseSink implements ResponseSink {
   constructor(ws: WebSocket, rules: SocketSinkRules) {
     this.#ws = ws;
     this.#rules = rules;
+    this.#events = new OutboundEventReader(rules.json, rules.workspaceId);
   }
 
   get started(): boolean {
@@ -53,24 +55,30 @@ export class SocketResponseSink implements ResponseSink {
 
   write(chunk: Buffer | string): boolean {
     if (this.disconnected) return true;
-    const bytes = Buffer.from(chunk);
-    const frames = this.#frames.push(bytes);
-    for (const { event, data } of frames) this.#send(event, data);
-    // A comment keeps a stream over HTTP open.
-    if (frames.length === 0 && bytes[0] === COLON) this.#sendText(this.#withStreamId(KEEP_ALIVE));
-    return this.#unsent < UNSENT_CHARS_MAX;
+    this.#events.push(chunk, (events) => {
+      for (const event of events) this.#send(event);
+      // A comment keeps a stream over HTTP open.
+      if (events.length === 0 && isComment(chunk)) this.#sendText(this.#withStreamId({ data: KEEP_ALIVE }));
+    });
+    return this.writing === undefined && this.#unsent < UNSENT_CHARS_MAX;
+  }
+
+  get writing(): Promise<void> | undefined {
+    return this.#events.reading;
   }
 
   /** A client that reads nothing for too long loses its connection. */
-  drained(): Promise<void> {
-    if (this.disconnected || this.#unsent < UNSENT_CHARS_MAX) return Promise.resolve();
+  async drained(): Promise<void> {
+    await this.writing;
+    if (this.disconnected || this.#unsent < UNSENT_CHARS_MAX) return;
     this.#stall ??= this.#rules.timers.after(this.#rules.stallMs, () => this.#ws.terminate());
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   end(chunk?: Buffer | string): void {
     if (chunk !== undefined) this.write(chunk);
-    if (!this.disconnected) for (const { event, data } of this.#frames.end()) this.#send(event, data);
+    // Closes an event that lacks its blank line.
+    this.write("\n\n");
     this.#isEnded = true;
   }
 
@@ -80,7 +88,7 @@ export class SocketResponseSink implements ResponseSink {
 
   /** An event that no handler wrote. */
   sendEvent(data: string): void {
-    if (!this.disconnected) this.#sendText(this.#withStreamId(data));
+    if (!this.disconnected) this.#sendText(this.#withStreamId({ data }));
   }
 
   onDisconnect(listener: () => void): void {
@@ -109,22 +117,25 @@ export class SocketResponseSink implements ResponseSink {
     });
   }
 
-  #send(event: string | null, data: string): void {
+  #send(written: OutboundEvent): void {
     // It precedes `response.failed`, and clients of a connection would take it for a refused request.
-    if (event === "error") return;
-    this.#rules.onEvent(event, data);
-    const isFirst = this.#svc !== undefined && event === "response.created";
-    this.#sendText(this.#withStreamId(isFirst ? withServiceValues(data, this.#svc) : data));
+    if (written.event === "error" || this.disconnected) return;
+    this.#rules.onEvent(written);
+    const isFirst = this.#svc !== undefined && written.event === "response.created";
+    this.#sendText(this.#withStreamId(isFirst ? { data: withServiceValues(written, this.#svc) } : written));
     if (isFirst) this.#svc = undefined;
   }
 
-  #withStreamId(data: string): string {
+  #withStreamId(written: Pick<OutboundEvent, "data" | "body">): string {
     const { streamId } = this.#rules;
-    return streamId === undefined ? data : patched(data, "stream_id", JSON.stringify(streamId));
+    if (streamId === undefined) return written.data;
+    const body = bodyOf(written);
+    return body === undefined
+      ? written.data
+      : patchMembers(body, [{ key: "stream_id", json: JSON.stringify(streamId) }]);
   }
 }
 
-const COLON = 58;
 const SERVICE_PREFIX = "x-svc-";
 
 /** The `X-Svc-*` headers of a response, without their prefix: `provider`, `sovereignty_level`. */
@@ -137,15 +148,21 @@ export function serviceValues(headers: Readonly<Record<string, string>>): Record
   );
 }
 
-function withServiceValues(data: string, svc: Readonly<Record<string, string>> | undefined): string {
-  const event = parseJsonText(data);
-  const span = "problem" in event ? undefined : event.members.get("response");
-  if ("problem" in event || span === undefined) return data;
-  const response = patched(event.text.slice(span.valueStart, span.valueEnd), "svc", JSON.stringify(svc));
-  return patchMembers(event, [{ key: "response", json: response }]);
+function withServiceValues(written: OutboundEvent, svc: Readonly<Record<string, string>> | undefined): string {
+  const body = bodyOf(written);
+  const response = body && nestedBody(body, "response");
+  if (body === undefined || response === undefined) return written.data;
+  const json = patchMembers(response, [{ key: "svc", json: JSON.stringify(svc) }]);
+  return patchMembers(body, [{ key: "response", json }]);
 }
 
-function patched(text: string, key: string, json: string): string {
-  const object = parseJsonText(text);
-  return "problem" in object ? text : patchMembers(object, [{ key, json }]);
+/** Its data as an object. */
+export function bodyOf({
+  data,
+  body = parseJsonText(data),
+}: Pick<OutboundEvent, "data" | "body">): ParsedBody | undefined {
+  return "problem" in body ? undefined : body;
 }
+
+const isComment = (chunk: Buffer | string) =>
+  (typeof chunk === "string" ? chunk : chunk.toString("latin1", 0, 1))[0] === ":";

@@ -1,7 +1,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { DataKeyStore, EncryptionContext, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
 import { LruMap } from "../kit/lru-map.ts";
-import { seal, unseal } from "../kit/secret.ts";
+import { sealTextSteps, unsealTextSteps } from "../kit/secret.ts";
+import { runAtOnce, runInSlices } from "../kit/work-steps.ts";
 import { type MasterKeys, VaultError } from "./master-keys.ts";
 import type { SharedMasterKeys } from "./shared-master-keys.ts";
 
@@ -49,16 +50,18 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
     return key;
   };
   return {
-    async seal(slot, text) {
-      return seal(await keyOf(slot.workspaceId), Buffer.from(text), associatedDataOf(slot));
+    async seal(slot, text, work) {
+      const steps = sealTextSteps(await keyOf(slot.workspaceId), text, associatedDataOf(slot));
+      return work === undefined ? runAtOnce(steps) : runInSlices(steps, work);
     },
-    async open(slot, sealed) {
-      const text = unseal(await keyOf(slot.workspaceId), sealed, associatedDataOf(slot));
+    async open(slot, sealed, work) {
+      const steps = unsealTextSteps(await keyOf(slot.workspaceId), sealed, associatedDataOf(slot));
+      const text = work === undefined ? runAtOnce(steps) : await runInSlices(steps, work);
       if (text === undefined)
         throw new VaultError(
           `${slot.column} of ${slot.row} cannot be decrypted: it was modified, or belongs to another row`,
         );
-      return text.toString("utf8");
+      return text;
     },
     async derive(workspaceId, purpose) {
       return createHmac("sha256", await keyOf(workspaceId))

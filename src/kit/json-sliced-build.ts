@@ -49,6 +49,11 @@ export async function parseJsonInSlices(
   work: SlicedWork,
   parse: (text: string) => unknown,
 ): Promise<unknown> {
+  return buildJsonInSlices(text, await scanInSlices(text, work), work, { parse });
+}
+
+/** The structure of a long text of the gateway's own. Rejects what is no JSON. */
+export async function scanInSlices(text: string, work: SlicedWork): Promise<JsonStructureScanner> {
   const scanner = new JsonStructureScanner(NO_LIMITS);
   for (let at = 0; at < text.length; at += SCAN_CHARS) {
     const piece = text.slice(at, at + SCAN_CHARS);
@@ -60,7 +65,7 @@ export async function parseJsonInSlices(
   }
   const problem = scanner.finish();
   if (problem !== undefined) throw new SyntaxError(problem);
-  return buildJsonInSlices(text, scanner, work, { parse });
+  return scanner;
 }
 
 const NO_LIMITS: JsonLimits = {

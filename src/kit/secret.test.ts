@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { redactSecrets, seal, unseal } from "./secret.ts";
+import { redactSecrets, seal, sealTextSteps, unseal, unsealTextSteps } from "./secret.ts";
+import { runAtOnce, STEP_MAX } from "./work-steps.ts";
 
 const key = Buffer.alloc(32, 7);
 const plain = Buffer.from("confidential text");
@@ -22,6 +23,21 @@ test("a single changed bit, a cut or another version does not open", () => {
     expect(unseal(key, changed, "about"), `byte ${at}`).toBeUndefined();
     expect(unseal(key, sealed.subarray(0, at), "about"), `${at} bytes`).toBeUndefined();
   }
+});
+
+test("SAFE-01 a long text is sealed in steps, opens in steps as it was, and not if a bit of it was changed", () => {
+  const text = "😀é".repeat(20_000);
+  const works: number[] = [];
+  const steps = sealTextSteps(key, text, "about");
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) works.push(step.value.chars);
+  const sealed = step.value;
+  expect(works.length).toBeGreaterThan(3);
+  // Four bytes take two characters.
+  expect(Math.max(...works)).toBeLessThanOrEqual(3 * STEP_MAX.chars);
+  expect(runAtOnce(unsealTextSteps(key, sealed, "about"))).toBe(text);
+  sealed.writeUInt8(sealed.readUInt8(50_000) ^ 1, 50_000);
+  expect(runAtOnce(unsealTextSteps(key, sealed, "about"))).toBeUndefined();
 });
 
 test("the same text is never sealed the same twice", () => {

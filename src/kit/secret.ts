@@ -8,6 +8,8 @@ import {
   randomInt,
   timingSafeEqual,
 } from "node:crypto";
+import { StringDecoder } from "node:string_decoder";
+import { pieceEnd, runAtOnce, STEP_MAX, type WorkSteps } from "./work-steps.ts";
 
 export function sha256Hex(secret: string): string {
   return hash("sha256", secret, "hex");
@@ -56,23 +58,78 @@ const TAG_BYTES = 16;
 
 /** AES-256-GCM: version, random nonce, ciphertext, tag. `associatedData` is authenticated but not stored. */
 export function seal(key: Uint8Array, plain: Uint8Array, associatedData: string): Buffer {
+  return runAtOnce(sealSteps(key, [plain], associatedData));
+}
+
+/** The same for a long text. */
+export const sealTextSteps = (key: Uint8Array, text: string, associatedData: string) =>
+  sealSteps(key, utf8Pieces(text), associatedData);
+
+function* sealSteps(key: Uint8Array, pieces: Iterable<Uint8Array>, associatedData: string): WorkSteps<Buffer> {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.from(associatedData));
-  const text = [cipher.update(plain), cipher.final()];
-  return Buffer.concat([Buffer.of(SEAL_VERSION), nonce, ...text, cipher.getAuthTag()]);
+  const sealed = [Buffer.of(SEAL_VERSION), nonce];
+  for (const piece of pieces) {
+    sealed.push(cipher.update(piece));
+    yield { chars: piece.length, values: 0 };
+  }
+  sealed.push(cipher.final(), cipher.getAuthTag());
+  return Buffer.concat(sealed);
+}
+
+function* utf8Pieces(text: string): Generator<Buffer> {
+  for (let at = 0; at < text.length; ) {
+    const end = pieceEnd(text, at, STEP_MAX.chars);
+    yield Buffer.from(text.slice(at, end));
+    at = end;
+  }
 }
 
 /** Undefined for another key, other associated data, or changed bytes. */
 export function unseal(key: Uint8Array, sealed: Uint8Array, associatedData: string): Buffer | undefined {
+  const chunks = runAtOnce(unsealSteps(key, sealed, associatedData));
+  return chunks && Buffer.concat(chunks);
+}
+
+/** The same for a long text. */
+export function* unsealTextSteps(
+  key: Uint8Array,
+  sealed: Uint8Array,
+  associatedData: string,
+): WorkSteps<string | undefined> {
+  const chunks = yield* unsealSteps(key, sealed, associatedData);
+  if (chunks === undefined) return undefined;
+  const decoder = new StringDecoder("utf8");
+  const pieces: string[] = [];
+  for (const chunk of chunks) {
+    pieces.push(decoder.write(chunk));
+    yield { chars: chunk.length, values: 0 };
+  }
+  return pieces.join("") + decoder.end();
+}
+
+function* unsealSteps(
+  key: Uint8Array,
+  sealed: Uint8Array,
+  associatedData: string,
+): WorkSteps<readonly Buffer[] | undefined> {
   const textAt = 1 + NONCE_BYTES;
   const tagAt = sealed.length - TAG_BYTES;
   if (tagAt < textAt || sealed[0] !== SEAL_VERSION) return undefined;
   const decipher = createDecipheriv(CIPHER, key, sealed.subarray(1, textAt), { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(associatedData));
   decipher.setAuthTag(sealed.subarray(tagAt));
+  const chunks: Buffer[] = [];
+  for (let at = textAt; at < tagAt; at += STEP_MAX.chars) {
+    const chunk = sealed.subarray(at, Math.min(at + STEP_MAX.chars, tagAt));
+    chunks.push(decipher.update(chunk));
+    yield { chars: chunk.length, values: 0 };
+  }
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(textAt, tagAt)), decipher.final()]);
+    // Nothing of it may be used before the tag is checked.
+    chunks.push(decipher.final());
+    return chunks;
   } catch {
     return undefined;
   }

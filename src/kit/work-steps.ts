@@ -58,8 +58,8 @@ export class StepMeter {
 const PIECE_CHARS_MAX = STEP_MAX.chars / 4;
 
 /** The end of a piece of a text from `at` on; a surrogate pair stays whole. */
-function pieceEnd(text: string, at: number): number {
-  const end = at + PIECE_CHARS_MAX;
+export function pieceEnd(text: string, at: number, chars = PIECE_CHARS_MAX): number {
+  const end = at + chars;
   if (end >= text.length) return text.length;
   const last = text.charCodeAt(end - 1);
   return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;

@@ -13,6 +13,7 @@ import { singleInstanceFleet } from "../../src/io/fleet/single-instance-fleet.ts
 import { memoryState } from "../../src/io/state/memory-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
+import { JsonInTurns } from "../../src/kit/json-in-turns.ts";
 import { RateLimiter } from "../../src/kit/rate-limiter.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 
@@ -69,6 +70,7 @@ beforeAll(async () => {
   edge.open({
     nodes: { findByTokenDigest: () => undefined, accept() {} },
     secretsOf: () => [],
+    json: new JsonInTurns(),
     personOf: async () => undefined,
     handlers,
   });

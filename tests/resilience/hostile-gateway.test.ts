@@ -15,8 +15,10 @@ import {
   hostileReply,
   hostileTranscript,
   type ReplyDialect,
+  SMALL_PARTS,
   TRANSCRIPT_KINDS,
 } from "../support/hostile-replies.ts";
+import { openSocket } from "../support/responses-socket.ts";
 import { connectedTo, QUIET } from "../support/scene.ts";
 import { sound } from "../support/transcriptions.ts";
 import { chatJson } from "../support/upstream.ts";
@@ -28,6 +30,11 @@ const AT_ONCE = 6;
 /** The defaults of the settings. */
 const TURN_BYTES_MAX = 1024 * 1024;
 const TURN_MEMBERS_MAX = 8_000;
+/** A translated text within its limit, in which every character is escaped; nothing longer than half of that is parsed. */
+const WRITTEN_CHARS_MAX = 2 * TURN_BYTES_MAX;
+/** Responses that are kept or sent over WebSocket: twice a part of a long string. */
+const KEPT = /^(stored|background|streamed in the background|over WebSocket) /;
+const SLICED_CHARS_MAX = 2 * 256 * 1024 + 4;
 
 const MODELS: Readonly<Record<ReplyDialect, string>> = {
   chat: "mistral/mistral-small-2603",
@@ -151,8 +158,8 @@ async function drain(response: Response): Promise<number> {
 
 const MEMBERS = "502 more than 400000 members and items (GATEWAY_ANSWER_MAX_MEMBERS)";
 const NESTING = "502 nested deeper than 128 levels";
-const WHOLE_TEXT = "502 the text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
-const ONE_TEXT = "502 a text of the reply has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+const WHOLE_TEXT = "502 the text of the reply has more than 1048576 characters (GATEWAY_ANSWER_MAX_TEXT)";
+const ONE_TEXT = "502 a text of the reply has more than 1048576 characters (GATEWAY_ANSWER_MAX_TEXT)";
 const EVENT_TEXT = "502 a text of the reply has more than 1048576 characters (GATEWAY_ANSWER_MAX_EVENT_TEXT)";
 /** A binary event is limited by its bytes, before it is read. */
 const BINARY_EVENT = "502 an event longer than 2097152 bytes (GATEWAY_ANSWER_MAX_BINARY_EVENT)";
@@ -171,10 +178,9 @@ function expectedEnd(client: string, dialect: ReplyDialect, kind: string, isStre
       // As a text, or as members.
       return dialect === "responses" || (dialect === "messages" && isStream) ? "200" : MEMBERS;
     case "text":
+    case "escapes":
       if (isSame) return "200";
       return isStream ? EVENT_TEXT : ONE_TEXT;
-    case "escapes":
-      return isStream && !isSame ? EVENT_TEXT : "200";
     case "log-probs":
       return dialect === "gemini" ? "502 more than 6000 parts in its candidates (GATEWAY_ANSWER_MAX_PARTS)" : "200";
     case "parts":
@@ -187,7 +193,7 @@ function expectedEnd(client: string, dialect: ReplyDialect, kind: string, isStre
 function expectedOfParts(client: string, dialect: ReplyDialect, isStream: boolean): string {
   if (dialect === "chat") {
     if (client === "chat")
-      return "502 a reply that does not conform to its dialect has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+      return "502 a reply that does not conform to its dialect has more than 1048576 characters (GATEWAY_ANSWER_MAX_TEXT)";
     return isStream ? EVENT_TEXT : ONE_TEXT;
   }
   if (client === dialect || (dialect === "messages" && isStream)) return "200";
@@ -261,6 +267,8 @@ type TurnReport = {
   readonly chars: number;
   readonly values: number;
   readonly turns: number;
+  readonly parsedChars: number;
+  readonly writtenChars: number;
   readonly rssMb: number;
 };
 
@@ -286,19 +294,41 @@ function transcribe(key: string, kind: string, format: string): Promise<Response
 
 test("SAFE-01 no turn exceeds its limit for embeddings, transcripts, stored and translated responses", async () => {
   const key = await openWorkspace("surfaces");
-  const respond = (dialect: ReplyDialect, kind: string, more: { store?: boolean; stream?: boolean } = {}) => {
+  const respond = (
+    dialect: ReplyDialect,
+    kind: string,
+    more: { store?: boolean; stream?: boolean; background?: boolean } = {},
+  ) => {
     const [where, body] = requestOf("responses", dialect, kind, false);
     return post(where, key, { ...body, ...more });
   };
+  const headers = { authorization: `Bearer ${key}` };
+  const read = (id: string) => fetch(`${gateway.origin}/v1/responses/${id}`, { headers });
   const storeAndRead = async (kind: string) => {
     const { id } = (await (await respond("responses", kind, { store: true })).json()) as { id: string };
-    return fetch(`${gateway.origin}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } });
+    return read(id);
+  };
+  const runAndRead = async (kind: string) => {
+    const queued = await respond("responses", kind, { store: true, background: true });
+    const { id } = (await queued.json()) as { id: string };
+    for (let response = await read(id); ; response = await read(id)) {
+      const status = /"status":"(\w+)"/.exec(await response.clone().text())?.[1];
+      if (status !== "queued" && status !== "in_progress") return response;
+      await sleep(20);
+    }
+  };
+  const socket = await openSocket(gateway.origin, key);
+  const converse = async (kind: string) => {
+    socket.create({ ...requestOf("responses", "responses", kind, false)[1], stream_id: "s" });
+    await socket.until("response.completed");
+    return new Response();
   };
   const cases: Readonly<Record<string, () => Promise<Response>>> = Object.fromEntries([
     ...EMBEDDINGS_KINDS.map((kind) => [`embeddings ${kind}`, () => embed(key, kind, "float")]),
     ["embeddings vectors as base64", () => embed(key, "vectors", "base64")],
     ...TRANSCRIPT_KINDS.flatMap((kind) =>
-      ["json", "verbose_json", "srt"].map((format) => [
+      // What is rejected is rendered in no format.
+      ["json", ...(["members", "nesting"].includes(kind) ? [] : ["verbose_json", "srt"])].map((format) => [
         `transcript ${kind} as ${format}`,
         () => transcribe(key, kind, format),
       ]),
@@ -310,14 +340,22 @@ test("SAFE-01 no turn exceeds its limit for embeddings, transcripts, stored and 
       ]),
     ),
     ["streamed>gemini small parts", () => respond("gemini", "small parts", { stream: true })],
-    ...["text", "escapes", "parts"].map((kind) => [`stored ${kind}`, () => storeAndRead(kind)]),
+    ...["text", "escapes", "parts", "allowed members"].map((kind) => [`stored ${kind}`, () => storeAndRead(kind)]),
+    ...["text", "allowed members"].flatMap((kind) => [
+      [`background ${kind}`, () => runAndRead(kind)],
+      [
+        `streamed in the background ${kind}`,
+        () => respond("responses", kind, { store: true, background: true, stream: true }),
+      ],
+      [`over WebSocket ${kind}`, () => converse(kind)],
+    ]),
   ]);
   await reportedTurns();
   const unexpected: Record<string, string> = {};
   for (const [name, call] of Object.entries(cases)) {
     const end = await endOf(await call());
     if (!end.startsWith(expectedOfSurface(name))) unexpected[name] = end;
-    const { chars, values, turns } = await reportedTurns();
+    const { chars, values, turns, parsedChars, writtenChars } = await reportedTurns();
     // Deep nesting is rejected at its start.
     const turnsMin = name.includes("nesting") ? 1 : 2;
     expect([name, chars <= TURN_BYTES_MAX, values <= TURN_MEMBERS_MAX, turns >= turnsMin]).toEqual([
@@ -326,15 +364,22 @@ test("SAFE-01 no turn exceeds its limit for embeddings, transcripts, stored and 
       true,
       true,
     ]);
+    // All parts of a translated reply are read in one turn, which their limit bounds.
+    if (name.endsWith("small parts")) expect([name, values >= SMALL_PARTS]).toEqual([name, true]);
+    // Whatever is not counted as a turn reads and writes no more of it at once.
+    const atOnceMax = KEPT.test(name) ? SLICED_CHARS_MAX : WRITTEN_CHARS_MAX;
+    expect([name, parsedChars <= atOnceMax / 2, writtenChars <= atOnceMax]).toEqual([name, true, true]);
   }
+  socket.ws.close();
   expect(unexpected).toEqual({});
 }, 120_000);
 
 function expectedOfSurface(name: string): string {
+  if (name.endsWith("allowed members")) return "200";
   if (name.includes("members")) return MEMBERS;
   if (name.includes("nesting")) return NESTING;
   if (name === "transcript dashes as srt")
-    return "502 the text of the subtitles has more than 2097152 characters (GATEWAY_ANSWER_MAX_TEXT)";
+    return "502 the text of the subtitles has more than 1048576 characters (GATEWAY_ANSWER_MAX_TEXT)";
   if (!name.startsWith("responses>") || name.endsWith("small parts")) return "200";
   return name.endsWith("parts") ? WHOLE_TEXT : ONE_TEXT;
 }

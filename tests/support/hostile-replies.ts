@@ -2,6 +2,7 @@ import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 
 /** Replies of every dialect that are valid JSON and expensive to read, relay or translate. */
 export const HOSTILE_KINDS = ["members", "nesting", "text", "wide text", "escapes", "arguments", "log-probs", "parts"];
+export const SMALL_PARTS = 5_000;
 export type ReplyDialect = "chat" | "messages" | "responses" | "gemini" | "converse";
 
 type Content = {
@@ -20,6 +21,8 @@ function contentOf(kind: string, bytes: number): Content {
   switch (kind) {
     case "members":
       return { ...plain, extra: `,"x":[${repeated('{"a":0},', bytes)}0]` };
+    case "allowed members":
+      return { ...plain, extra: `,"x":[${'{"a":0},'.repeat(45_000)}0]` };
     case "nesting":
       return { ...plain, extra: `,"x":${"[".repeat(bytes / 2)}${"]".repeat(bytes / 2)}` };
     case "text":
@@ -33,7 +36,7 @@ function contentOf(kind: string, bytes: number): Content {
     case "log-probs":
       return { ...plain, logprobs: `{"content":[${repeated('{"token":"a","logprob":-1,"bytes":[97]},', bytes)}{}]}` };
     case "small parts":
-      return { text: '"word "', parts: 5_000 };
+      return { text: '"word "', parts: SMALL_PARTS };
     default:
       return { text: `"${repeated("word ", bytes / 500)}"`, parts: 500 };
   }

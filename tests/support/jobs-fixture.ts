@@ -9,6 +9,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { openVault } from "../../src/io/vault.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { JsonInTurns } from "../../src/kit/json-in-turns.ts";
 import { MASTER_KEY, storedResponse } from "./response-suite.ts";
 import { layTables } from "./tables.ts";
 
@@ -40,7 +41,7 @@ export function jobsWith(
   const jobsMax = { all: 10, workspace: 10 };
   const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax, keepAliveMs: 1000, endWaitMs: END_WAIT_MS };
   const clock = { ...systemClock, nowMs: () => 2000 };
-  const given = { diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
+  const given = { json: new JsonInTurns(), diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
   return new BackgroundJobs({ store, clock, mayKeep, instances, ...bounds, ...given });
 }
 

@@ -45,7 +45,7 @@ test("RESP-04 RESP-05 a complete reply is stored, even when a newer run exists",
     await jobs.stopUnwanted();
     expect(jobs.isTakenOver("resp_1")).toBe(false);
     const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-    job.setReply(JSON.stringify(response));
+    await job.setReply(JSON.stringify(response));
     const { finish } = store;
     let away = finds === "the other, and no store" ? 1 : 0;
     store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
@@ -245,7 +245,7 @@ test("RESP-05 BILL-02 a run that fails before it begins leaves hold, key and end
   const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
   await others.finish(second, new Error("the queue is full"));
-  first.setReply(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
+  await first.setReply(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
   await jobs.finish(first, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", runs: 1 });
 });

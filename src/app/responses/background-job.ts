@@ -7,11 +7,20 @@ import {
   type ServedBy,
   type StoredResponse,
 } from "../../domain/responses/response-store.ts";
-import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
-import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type MemberPatch,
+  nestedBody,
+  type ParsedBody,
+  patchMembers,
+} from "../../kit/json.ts";
+import { JsonInTurns } from "../../kit/json-in-turns.ts";
+import { parsePreciseJson } from "../../kit/lossless-json.ts";
+import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { errorFields } from "../../language/dialects/responses/client/errors.ts";
-import { JobSink } from "./job-sink.ts";
-import { eventOf } from "./response-events.ts";
+import { JobSink, type SinkListener } from "./job-sink.ts";
+import { eventOf, serializedEvent } from "./response-events.ts";
 
 /** Upper bound of the stored output of one job. */
 const STORED_CHARS_MAX = 64 * 1024 * 1024;
@@ -24,10 +33,14 @@ const BUFFERED_CHARS_MAX = 1024 * 1024;
  */
 type JobPhase = "running" | "abandoned" | "taken_over" | "ended_elsewhere" | "over";
 
+/** The end of a response, and its last events. */
+type JobEnd = Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] };
+
 /** One background response: its events as they arrive, and its state. */
 export class BackgroundJob {
   readonly stored: StoredResponse;
   readonly sink: JobSink;
+  readonly #json: JsonInTurns;
   /** Events that are not stored yet, in order. */
   #events: ResponseEvent[] = [];
   /** Number of earlier events; those are read from the store. */
@@ -46,6 +59,7 @@ export class BackgroundJob {
   #totalChars = 0;
   #last: readonly ParsedBody[] = [];
   #final: JsonObject | undefined;
+  #reply: { readonly final: string; readonly response: MaybePromise<JsonObject | undefined> } | undefined;
   #isCancelled = false;
   #phase: JobPhase = "running";
   #ownsEnd = false;
@@ -53,9 +67,10 @@ export class BackgroundJob {
   #persistentCount: number | undefined;
 
   /** `eventsBefore`: number of events stored by an earlier run. */
-  constructor(stored: StoredResponse, eventsBefore = 0) {
+  constructor(stored: StoredResponse, eventsBefore = 0, json = new JsonInTurns()) {
     this.stored = stored;
-    this.sink = new JobSink({
+    this.#json = json;
+    const listener: SinkListener = {
       started: (headers) => {
         this.#servedBy = servedByHeaders(headers);
         this.#begun.resolve();
@@ -66,7 +81,8 @@ export class BackgroundJob {
       },
       hasRoom: () => !this.isFull,
       room: () => this.#drained.promise,
-    });
+    };
+    this.sink = new JobSink(listener, json, stored.workspaceId);
     this.#storedCount = eventsBefore;
     this.#sequence = eventsBefore;
     if (eventsBefore > 0) return;
@@ -150,13 +166,20 @@ export class BackgroundJob {
   }
 
   /** Receives the complete response before its last events. */
-  setReply(final: string): void {
-    this.#final = this.parseReply(final);
+  setReply(final: string): MaybePromise<void> {
+    return chain(this.parseReply(final), (response) => {
+      this.#final = response;
+    });
   }
 
-  parseReply(final: string): JsonObject | undefined {
-    const response = parsePreciseJson(final);
-    return isJsonObject(response) ? this.#withRequestTime(response) : undefined;
+  /** Parsed once. */
+  parseReply(final: string): MaybePromise<JsonObject | undefined> {
+    if (this.#reply?.final !== final) {
+      const parsed = this.#json.parse(final, this.stored.workspaceId, parsePreciseJson);
+      const withTime = (response: unknown) => (isJsonObject(response) ? this.#withRequestTime(response) : undefined);
+      this.#reply = { final, response: chain(parsed, withTime) };
+    }
+    return this.#reply.response;
   }
 
   cancel(): void {
@@ -185,7 +208,7 @@ export class BackgroundJob {
   }
 
   /** Builds the end to store; `failure` is what the pipeline threw. */
-  end(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+  async end(failure: unknown): Promise<JobEnd> {
     this.#publish();
     const final = this.#final;
     if (final !== undefined) {
@@ -198,14 +221,15 @@ export class BackgroundJob {
     const response = { ...this.stored.response, status, error, output: this.#doneItems };
     if (!this.#storesEvents) return { status, response, last: [] };
     const errorEvents = problem === null ? [] : [this.#event("error", this.#errorFields(problem))];
-    return { status, response, last: [...errorEvents, this.#event(`response.${status}`, { response })] };
+    const sequence = this.#sequence++;
+    // With the items that the provider had completed, so it can be long.
+    const json = await this.#json.stringify({ sequence_number: sequence, response }, this.stored.workspaceId);
+    return { status, response, last: [...errorEvents, serializedEvent(`response.${status}`, sequence, json)] };
   }
 
   /** Builds the end when zero data retention was switched on meanwhile: followers get the events, nothing is stored. */
-  endUnstored(
-    failure: unknown,
-  ): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
-    const { last } = this.end(failure);
+  async endUnstored(failure: unknown): Promise<JobEnd> {
+    const { last } = await this.end(failure);
     const error = {
       code: "invalid_value",
       message: this.isComplete ? `${UNSTORED_MESSAGE} ${CHARGED_MESSAGE}` : UNSTORED_MESSAGE,
@@ -302,9 +326,11 @@ export class BackgroundJob {
   #renumber(event: ParsedBody): ResponseEvent {
     const sequence = this.#sequence++;
     const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
-    const { response } = event.value;
-    if (isJsonObject(response) && this.#withRequestTime(response) !== response)
-      patches.push({ key: "response", json: JSON.stringify(this.#withRequestTime(exactResponse(event, response))) });
+    const response = nestedBody(event, "response");
+    if (response !== undefined && this.#withRequestTime(response.value) !== response.value) {
+      const created_at = JSON.stringify(this.stored.response["created_at"] ?? null);
+      patches.push({ key: "response", json: patchMembers(response, [{ key: "created_at", json: created_at }]) });
+    }
     const data = patchMembers(event, patches);
     return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
   }
@@ -345,12 +371,6 @@ function replyChars({ text, value: { type, delta } }: ParsedBody): number {
 function faultOfFailure(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;
   return fault("internal_error", { message: "The gateway failed to generate this response. Try again." });
-}
-
-/** Parsed numbers can lose digits, so the response is taken from the event's text. */
-function exactResponse(event: ParsedBody, response: JsonObject): JsonObject {
-  const exact = losslessMember(event, "response");
-  return isJsonObject(exact) ? exact : response;
 }
 
 /** Route reason and timing are only in the log. */

@@ -39,7 +39,7 @@ test("RESP-05 a reply settled during shutdown is stored with exactly its events"
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [{ type: "message", id: "msg_1" }] };
-  job.setReply(JSON.stringify(response));
+  await job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
@@ -53,7 +53,7 @@ test("RESP-05 an abandoned job keeps its row for the next start", async () => {
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "failed", created_at: 1, output: [] };
-  job.setReply(JSON.stringify(response));
+  await job.setReply(JSON.stringify(response));
   await jobs.finish(job, new Error("the connection was closed"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", request: REQUEST }]);
 });
@@ -307,6 +307,8 @@ test("RESP-04 CHAT-10 followers of a remote job get keep-alives", async () => {
 });
 
 const MIB = 1024 * 1024;
+/** Longer events are read in event-loop turns. */
+const SHORT = 60 * 1024;
 
 /** An event of about so many characters. */
 const delta = (chars: number) =>
@@ -315,17 +317,17 @@ const delta = (chars: number) =>
 test("RESP-04 a job buffers about 1 MiB of events and applies backpressure until they are stored", async () => {
   const job = await begun();
   let written = 0;
-  while (job.sink.write(delta(MIB / 8))) written += 1;
-  expect(written).toBeLessThan(9);
+  while (job.sink.write(delta(SHORT))) written += 1;
+  expect(written).toBeLessThan(19);
   await job.sink.drained();
   expect(job.isFull).toBe(false);
   expect(job.eventAt(0)).toBe("stored");
   // Many times what it holds, with a reader that is slower than all of it.
   const reader = new SlowSink();
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, 1, {});
-  for (let count = written + 1; count < 40; count += 1) if (!job.sink.write(delta(MIB / 8))) await job.sink.drained();
+  for (let count = written + 1; count < 40; count += 1) if (!job.sink.write(delta(SHORT))) await job.sink.drained();
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-  job.setReply(JSON.stringify(response));
+  await job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   reader.hurry();
@@ -341,6 +343,7 @@ test("RESP-04 the output of a job is limited: all events when streamed, else the
     for (let count = 0; count < 65; count += 1) job.sink.write(`event: response.in_progress\ndata: ${filler}\n\n`);
     return job;
   });
+  for (const job of [followed, polled]) await job?.sink.writing;
   expect([followed?.sink.refusal?.code, polled?.sink.refusal]).toEqual(["upstream_error", undefined]);
   // No client disconnected, so nothing is charged.
   expect(followed?.sink.disconnected).toBe(false);
@@ -349,7 +352,7 @@ test("RESP-04 the output of a job is limited: all events when streamed, else the
 test("RESP-04 a stopped job does not wait for the store", async () => {
   const job = await begun();
   store.appendEvents = () => Promise.reject(new Error("the store is away"));
-  while (job.sink.write(delta(MIB / 8)));
+  while (job.sink.write(delta(SHORT)));
   const context = job.sink.drained();
   job.cancel();
   await context;
@@ -368,7 +371,7 @@ test("RESP-04 events stored by a failed write do not block the end", async () =>
   const job = await begun();
   await eventually(() => expect(lost).toBe(1));
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-  job.setReply(JSON.stringify(response));
+  await job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed" });
@@ -403,7 +406,7 @@ test("RESP-04 cancelling all jobs of a workspace does not wait for refused ones"
 test("RESP-05 under new zero data retention events are dropped and late followers are disconnected", async () => {
   jobs = jobsWith(store, { mayKeep: () => false });
   const job = await begun();
-  while (job.sink.write(delta(MIB / 8)));
+  while (job.sink.write(delta(SHORT)));
   await job.sink.drained();
   const reader = new SlowSink();
   reader.hurry();

@@ -49,12 +49,13 @@ export class BackgroundJobs {
     const { stored } = job;
     this.#checkLimits(stored.workspaceId);
     // Concurrent requests may have used up the quota since it was checked. An accepted job is stored to its end.
-    const noRoom = storageRefusalFor(this.#deps, stored.workspaceId, 2 * request.body.length);
+    const chars = 2 * request.body.length;
+    const noRoom = storageRefusalFor(this.#deps, stored.workspaceId, chars);
     if (noRoom !== undefined) throw storageFault(noRoom, "background");
     const work = new JobWriter(job, this.#deps);
     this.#running.set(stored.id, work);
     try {
-      await this.#deps.store.add(stored, request);
+      await this.#deps.store.add(stored, request, chars);
     } catch (error) {
       work.stopFlushing();
       this.#running.delete(stored.id);
@@ -266,7 +267,7 @@ class JobWriter {
 
   /** Events are stored before the reply, so that a resumed end has them all. */
   async storeReply(final: string): Promise<void> {
-    const reply = this.job.parseReply(final);
+    const reply = await this.job.parseReply(final);
     const { workspaceId, keyId } = this.job.stored;
     if (reply === undefined || !this.#deps.mayKeep(workspaceId, keyId)) return;
     await Promise.race([this.#writeReply(reply), sleep(REPLY_WAIT_MS, undefined, { ref: false })]);
@@ -276,6 +277,7 @@ class JobWriter {
     const { store, warn } = this.#deps;
     const { stored, servedBy } = this.job;
     try {
+      await this.job.sink.writing;
       // The newest events are published in the next tick.
       await nextTick();
       await this.#writing;
@@ -289,6 +291,7 @@ class JobWriter {
 
   async finish(failure: unknown): Promise<void> {
     this.stopFlushing();
+    await this.job.sink.writing;
     await this.#writing;
     // An abandoned job has no end to store, unless its reply completed and was charged after all.
     if (this.job.phase === "running" || this.job.ownsEnd || this.job.isComplete) await this.#save(failure);
@@ -336,7 +339,7 @@ class JobWriter {
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
       warn({ err: failure, requestId: id, ...faultDetail(failure) }, "responses: job failed");
     const mayStore = mayKeep(workspaceId, keyId);
-    const { status, response, last } = mayStore ? this.job.end(failure) : this.job.endUnstored(failure);
+    const { status, response, last } = await (mayStore ? this.job.end(failure) : this.job.endUnstored(failure));
     const events = mayStore ? [...this.job.unstored, ...last] : [];
     // A complete reply is charged and therefore stored by any run; any other end must not overwrite a newer run.
     const run = this.job.isComplete ? undefined : this.job.ownRun;

@@ -1,10 +1,8 @@
 import type { Fault } from "../../contract/faults.ts";
 import { type ParsedBody, parseJsonText } from "../../kit/json.ts";
-import { SseReader } from "../../kit/sse.ts";
+import type { JsonInTurns } from "../../kit/json-in-turns.ts";
 import type { ResponseSink } from "../exchange.ts";
-
-/** The gateway itself writes whole events, so this limit is never reached in practice. */
-const FRAME_CHARS_MAX = 256 * 1024 * 1024;
+import { type OutboundEvent, OutboundEventReader } from "./outbound-event-reader.ts";
 
 export type SinkListener = {
   started(headers: Readonly<Record<string, string>>): void;
@@ -19,15 +17,16 @@ export type SinkListener = {
 /** Response sink of a background job: turns the response into job events; no client has to be connected. */
 export class JobSink implements ResponseSink {
   readonly unattended = true;
-  readonly #frames = new SseReader(FRAME_CHARS_MAX);
+  readonly #events: OutboundEventReader;
   readonly #listener: SinkListener;
   #started = false;
   #isCancelled = false;
   #refusal: Fault | undefined;
   #onDisconnect: (() => void) | undefined;
 
-  constructor(listener: SinkListener) {
+  constructor(listener: SinkListener, json: JsonInTurns, workspaceId: string) {
     this.#listener = listener;
+    this.#events = new OutboundEventReader(json, workspaceId);
   }
 
   get started(): boolean {
@@ -62,16 +61,23 @@ export class JobSink implements ResponseSink {
   }
 
   write(chunk: Buffer | string): boolean {
-    for (const event of this.#read(chunk)) this.#listener.event(event);
-    return !this.#acceptsMore || this.#listener.hasRoom();
+    this.#events.push(chunk, (events) => {
+      for (const event of parsed(events)) this.#listener.event(event);
+    });
+    return !this.#acceptsMore || (this.writing === undefined && this.#listener.hasRoom());
   }
 
-  drained(): Promise<void> {
-    return !this.#acceptsMore || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
+  get writing(): Promise<void> | undefined {
+    return this.#events.reading;
   }
 
-  end(chunk?: Buffer | string): void {
-    this.#listener.ended(chunk === undefined ? [] : this.#read(chunk));
+  async drained(): Promise<void> {
+    await this.writing;
+    if (this.#acceptsMore && !this.#listener.hasRoom()) await this.#listener.room();
+  }
+
+  end(chunk: Buffer | string = ""): void {
+    this.#events.push(chunk, (events) => this.#listener.ended(parsed(events)));
   }
 
   abort(): void {}
@@ -84,11 +90,8 @@ export class JobSink implements ResponseSink {
   get #acceptsMore(): boolean {
     return !this.#isCancelled && this.#refusal === undefined;
   }
+}
 
-  #read(chunk: Buffer | string): ParsedBody[] {
-    return this.#frames.push(Buffer.from(chunk)).flatMap(({ data }) => {
-      const event = parseJsonText(data);
-      return "problem" in event ? [] : [event];
-    });
-  }
+function parsed(events: readonly OutboundEvent[]): ParsedBody[] {
+  return events.flatMap(({ data, body = parseJsonText(data) }) => ("problem" in body ? [] : [body]));
 }

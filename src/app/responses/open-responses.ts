@@ -23,7 +23,7 @@ export function openResponses(
         async storedReply(workspaceId, requestId) {
           const stored = await deps.store.find(workspaceId, requestId, deps.clock.nowMs());
           if (stored === undefined) return undefined;
-          return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
+          return { text: await deps.json.stringify(stored.response, workspaceId), headers: stored.servedBy ?? {} };
         },
       },
       beforeSettlement: (requestId, completeness) => jobs.claimEnd(requestId, completeness),

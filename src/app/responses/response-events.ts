@@ -3,8 +3,12 @@ import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 
 /** Serializes an event that the gateway itself emits. */
 export function eventOf(type: string, sequence: number, fields: JsonObject): ResponseEvent {
-  const data = JSON.stringify({ type, sequence_number: sequence, ...fields });
-  return { sequence, text: `event: ${type}\ndata: ${data}\n\n` };
+  return serializedEvent(type, sequence, JSON.stringify({ sequence_number: sequence, ...fields }));
+}
+
+/** The same with its fields as JSON. */
+export function serializedEvent(type: string, sequence: number, json: string): ResponseEvent {
+  return { sequence, text: `event: ${type}\ndata: {"type":"${type}",${json.slice(1)}\n\n` };
 }
 
 /** Yields stored events after a sequence number, one page at a time. */

@@ -115,13 +115,13 @@ function withStreaming(sent: ParsedBody): ParsedBody {
 }
 
 /** The row of a complete response. */
-export function storedRow(
+export async function storedRow(
   context: ResponsesContext,
   exchange: Exchange,
   call: ResponsesCall,
   final: string,
-): StoredResponse {
-  const response = parsePreciseJson(final);
+): Promise<StoredResponse> {
+  const response = await context.json.parse(final, principalOf(exchange).workspace.id, parsePreciseJson);
   if (!isJsonObject(response)) throw new Error("the response is not a JSON object");
   return {
     ...baseRow(context, exchange, call),

@@ -1,11 +1,13 @@
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { JsonInTurns } from "../../kit/json-in-turns.ts";
 import type { Log } from "../../kit/log.ts";
 
 /** Dependencies of stored responses and background jobs; built once in main.ts. */
 export type ResponsesDeps = {
   readonly store: ResponseStore;
   readonly clock: Clock;
+  readonly json: JsonInTurns;
   /** With several instances, another one may run or end the same response. */
   readonly instances: "one" | "several";
   readonly retentionMs: number;

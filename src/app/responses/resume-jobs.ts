@@ -53,7 +53,7 @@ async function resume(context: ResponsesContext, row: UnfinishedResponse, deps: 
   const hasPartialOutput = row.hasStartedAnswering || hasOutput || record !== undefined;
   const reason = hasPartialOutput ? PARTIAL_OUTPUT : refusalReason(row, principal);
   if (reason === undefined && principal !== undefined && row.request !== undefined) {
-    const job = new BackgroundJob(stored, count);
+    const job = new BackgroundJob(stored, count, context.json);
     context.jobs.reopen(job);
     void runAgain(context, job, exchangeOf(context, row, principal, deps.route));
   } else {

@@ -10,10 +10,12 @@ function eventOf(text: string) {
 
 const create = (more: object) => eventOf(JSON.stringify({ type: "response.create", model: "a/b", ...more }));
 const completed = (id: string, more: object = {}) =>
-  JSON.stringify({
-    type: "response.completed",
-    response: { id, store: false, output: [{ type: "message" }], ...more },
-  });
+  eventOf(
+    JSON.stringify({
+      type: "response.completed",
+      response: { id, store: false, output: [{ type: "message" }], ...more },
+    }),
+  );
 
 describe("a conversation of a connection", () => {
   test("RESP-20 the body of a create has no field of the event, and numbers keep their digits", () => {

@@ -1,7 +1,6 @@
 import { invalidValue } from "../../contract/faults.ts";
 import { ResponsesRequest } from "../../contract/schemas/responses.ts";
-import { outputItems } from "../../domain/responses/response-items.ts";
-import { isJsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
+import { nestedBody, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/client/echo.ts";
 import { BODY_LIMITS, decodeWith, invalidJson } from "../request-input.ts";
@@ -107,12 +106,11 @@ export class SocketConversation {
   }
 
   /** Keeps a finished response that is not stored; `event` is the last one of its stream. */
-  remember({ items }: SocketCreate, event: string): void {
-    const parsed: unknown = JSON.parse(event);
-    const response = isJsonObject(parsed) ? parsed["response"] : undefined;
-    if (!isJsonObject(response) || response["store"] === true || typeof response["id"] !== "string") return;
-    const output = outputItems(response).map((item) => JSON.stringify(item));
-    this.#keep(response["id"], join(items, output.join(",")));
+  remember({ items }: SocketCreate, event: ParsedBody): void {
+    const response = nestedBody(event, "response");
+    if (response === undefined) return;
+    const { id, store } = response.value;
+    if (store !== true && typeof id === "string") this.#keep(id, join(items, itemsText(response, "output")));
   }
 
   forget(): void {
@@ -129,9 +127,14 @@ export class SocketConversation {
 const join = (...lists: readonly string[]) => lists.filter((items) => items.trim() !== "").join(",");
 
 /** The items of `input` as they were sent; an input of another type is refused with the request. */
-function inputItemsText({ value: { input }, text, members }: ParsedBody): string {
-  const span = members.get("input");
-  if (span === undefined) return "";
+function inputItemsText(event: ParsedBody): string {
+  const { input } = event.value;
   if (typeof input === "string") return JSON.stringify({ type: "message", role: "user", content: input });
-  return Array.isArray(input) ? text.slice(span.valueStart + 1, span.valueEnd - 1) : "";
+  return itemsText(event, "input");
+}
+
+/** The items of a list without its brackets. */
+function itemsText({ value, text, members }: ParsedBody, key: string): string {
+  const span = members.get(key);
+  return span !== undefined && Array.isArray(value[key]) ? text.slice(span.valueStart + 1, span.valueEnd - 1) : "";
 }

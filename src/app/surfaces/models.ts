@@ -306,7 +306,6 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
 const SURFACE_OF: ReadonlyMap<string, Surface> = new Map([
   ["decisions", "decisions"],
   ["embeddings", "embeddings"],
-  ["image_generation", "images"],
   ["moderation", "moderations"],
   ["reranking", "rerank"],
   ["speech", "speech"],

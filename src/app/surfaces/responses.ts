@@ -4,7 +4,7 @@ import { echoOf } from "../../language/dialects/responses/client/echo.ts";
 import { toCallerParameterNames } from "../../language/dialects/responses/client/parameter-names.ts";
 import { decodeRequest } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
-import { type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
+import { type Exchange, type Handler, type ResponseSink, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { DecodedRequest } from "../pipeline/inference-request.ts";
@@ -40,7 +40,7 @@ async function createResponse(context: ResponsesContext, exchange: Exchange, sin
       const decoded = decodedRequest(call);
       if (call.background === "none")
         return call.store ? { ...decoded, storeResponse: responseStorage(context, exchange, call) } : decoded;
-      const job = new BackgroundJob(queuedResponse(context, exchange, call));
+      const job = new BackgroundJob(queuedResponse(context, exchange, call), 0, context.json);
       return {
         ...decoded,
         sink: job.sink,
@@ -90,17 +90,16 @@ function responseStorage(
   call: ResponsesCall,
 ): NonNullable<DecodedRequest["storeResponse"]> {
   return async (final, headers) => {
-    // The policy may have changed since the request began.
-    const { workspace, key } = principalOf(exchange);
-    if (!context.mayKeep(workspace.id, key.id)) return;
-    // Concurrent requests may have used up the quota since it was checked.
-    const refusal = storageRefusalFor(context, workspace.id, call.inbound.body.text.length + final.length);
-    if (refusal !== undefined) {
-      context.warn({ requestId: exchange.requestId, refusal }, "responses: not stored, quota exceeded");
-      return;
-    }
     try {
-      await context.store.add({ ...storedRow(context, exchange, call, final), servedBy: servedByHeaders(headers) });
+      const row = await storedRow(context, exchange, call, final);
+      // The policy may have changed since the request began.
+      if (!context.mayKeep(row.workspaceId, row.keyId)) return;
+      // Concurrent requests may have used up the quota since it was checked.
+      const chars = call.inbound.body.text.length + final.length;
+      const refusal = storageRefusalFor(context, row.workspaceId, chars);
+      if (refusal === undefined)
+        await context.store.add({ ...row, servedBy: servedByHeaders(headers) }, undefined, chars);
+      else context.warn({ requestId: exchange.requestId, refusal }, "responses: not stored, quota exceeded");
     } catch (error) {
       context.warn({ err: error, requestId: exchange.requestId }, "responses: store failed");
     }

@@ -29,7 +29,9 @@ export function storedResponseHandlers(context: ResponsesContext): Record<string
           param: "response_id",
         });
       await cancelResponse(context, principalOf(exchange), stored);
-      return { status: 200, json: (await find(context, exchange)).response };
+      const { workspaceId, response } = await find(context, exchange);
+      const headers = { "content-type": "application/json" };
+      return { status: 200, headers, bytes: await context.json.stringify(response, workspaceId) };
     }),
     listResponseInputItems: buffered(async (exchange) => {
       const stored = await find(context, exchange);
@@ -45,7 +47,7 @@ async function retrieve(context: ResponsesContext, exchange: Exchange, sink: Res
   const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
   const headers = { ...exchange.baseHeaders, ...servedBy(context, stored) };
   if (query.stream === "false") {
-    const body = JSON.stringify(stored.response);
+    const body = await context.json.stringify(stored.response, stored.workspaceId);
     const length = String(Buffer.byteLength(body));
     sink.start(200, { ...headers, "content-type": "application/json", "content-length": length });
     sink.end(body);

@@ -125,7 +125,6 @@ export const request = {
     output_tokens: 8,
     reasoning_tokens: 0,
     characters: null,
-    images: null,
     search_units: null,
     seconds: null,
     estimated: false,

@@ -18,7 +18,6 @@ const ScopeName = z.enum([
   "inference:embeddings",
   "inference:rerank",
   "inference:moderations",
-  "inference:images",
   "inference:audio",
   "inference:models",
   "inference:decisions",

@@ -6,7 +6,6 @@ const PURPOSES: Readonly<Partial<Record<Surface, string>>> = {
   embeddings: "embedding",
   rerank: "rerank",
   moderations: "moderation",
-  images: "image",
   transcriptions: "transcription",
   speech: "text-to-speech",
   decisions: "decision",

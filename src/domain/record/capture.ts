@@ -12,7 +12,6 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   embeddings: ["request"],
   rerank: ["request", "answer"],
   moderations: ["request", "answer"],
-  images: ["request"],
   transcriptions: ["request", "answer"],
   speech: ["request"],
 };

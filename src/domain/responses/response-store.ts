@@ -98,7 +98,8 @@ export type ResponseEnd = {
  * indistinguishable from unknown ones.
  */
 export type ResponseStore = {
-  add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
+  /** `chars`: about how much it is, counted from the call on, until its exact size is known. */
+  add(response: StoredResponse, request?: BackgroundRequest, chars?: number): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
   /** Of the responses whose key may be read: another one ends the conversation. */
   chain(workspaceId: string, id: string, nowMs: number, mayRead?: (keyId: string) => boolean): Promise<ResponseChain>;

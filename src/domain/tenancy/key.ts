@@ -11,7 +11,6 @@ export const SCOPES = [
   "inference:embeddings",
   "inference:rerank",
   "inference:moderations",
-  "inference:images",
   "inference:audio",
   "inference:models",
   "inference:decisions",

@@ -1,14 +1,16 @@
+import type { SlicedWork } from "../../kit/event-loop-turns.ts";
+
 /** The place that a ciphertext is bound to: it decrypts in no other workspace, column or row. */
 export type EncryptionContext = { readonly workspaceId: string; readonly column: string; readonly row: string };
 
 /** The workspace id under which the gateway's own secrets are encrypted. */
 export const GATEWAY_DATA_KEY = "gateway";
 
-/** Encrypts secrets with a data key per workspace. */
+/** Encrypts secrets with a data key per workspace; with `work`, a long text in slices of event-loop turns. */
 export type Vault = {
-  seal(context: EncryptionContext, text: string): Promise<Uint8Array>;
+  seal(context: EncryptionContext, text: string, work?: SlicedWork): Promise<Uint8Array>;
   /** Rejects if the context differs, the ciphertext was changed, or the master key is missing. */
-  open(context: EncryptionContext, sealed: Uint8Array): Promise<string>;
+  open(context: EncryptionContext, sealed: Uint8Array, work?: SlicedWork): Promise<string>;
   /** A key of the workspace for one purpose; it tells nothing about the data key. */
   derive(workspaceId: string, purpose: string): Promise<Buffer>;
 };

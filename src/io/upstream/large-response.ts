@@ -1,7 +1,6 @@
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
-import { isJsonObject, type JsonObject, MemberIndex, type MemberSpan, type ParsedBody } from "../../kit/json.ts";
-import { BuiltJsonDocument, type JsonDocument } from "../../kit/json-document.ts";
-import { buildJsonInSlices } from "../../kit/json-sliced-build.ts";
+import type { BuiltJsonDocument, JsonDocument } from "../../kit/json-document.ts";
+import { buildDocumentInSlices } from "../../kit/json-sliced-document.ts";
 import { type DocumentShape, JsonStructureScanner } from "../../kit/json-structure.ts";
 import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import type { ResponseGuard } from "./response-guard.ts";
@@ -96,8 +95,7 @@ export class LargeResponse {
     }
     const text = this.#pieces.splice(0).join("");
     const document = await buildDocument(text, this.#scanner, this.#work, this.#deps.form);
-    await this.#work.next();
-    this.#work.end();
+    await startReading(this.#work, this.#scanner);
     return this.#isStopped ? undefined : document;
   }
 
@@ -212,66 +210,26 @@ export async function readDocumentInSlices(
   const problem = scanner.finish();
   if (problem !== undefined) return { is: "shape", why: problem };
   const document = await buildDocument(text, scanner, work, form);
-  await work.next();
-  work.end();
+  await startReading(work, scanner);
   return document;
 }
 
+/** The reader of the reply walks through its parts in this turn. */
+async function startReading(work: SlicedWork, { readParts }: JsonStructureScanner): Promise<void> {
+  await work.next();
+  work.add(0, readParts);
+  work.end();
+}
+
+/** The document of a scanned text. */
 function buildDocument(
   text: string,
   scanner: JsonStructureScanner,
   work: SlicedWork,
   { numbers }: DocumentForm,
 ): Promise<BuiltJsonDocument> {
-  const spans: MemberSpan[] = [];
-  const nested = new Map<string, MemberSpan[]>();
-  const parse = numbers === "lossless" ? parseLosslessJson : undefined;
-  return buildJsonInSlices(text, scanner, work, { parse, spans, nested }).then(
-    (value) => documentOf(text, value, spans, nested),
-    (error: unknown) => new BuiltJsonDocument(text, { value: undefined, body: { problem: messageOf(error) } }),
-  );
+  return buildDocumentInSlices(text, scanner, work, numbers === "lossless" ? parseLosslessJson : undefined);
 }
 
 const isBlank = (text: string) => text.trimStart() === "";
 const NOT_UTF8 = "not valid UTF-8";
-
-function documentOf(
-  text: string,
-  value: unknown,
-  spans: readonly MemberSpan[],
-  nested: ReadonlyMap<string, readonly MemberSpan[]>,
-): BuiltJsonDocument {
-  if (!isJsonObject(value)) return new BuiltJsonDocument(text, { value, body: { problem: "it is not an object" } });
-  if (Object.keys(value).length !== spans.length)
-    return new BuiltJsonDocument(text, { value, body: { problem: "a top-level key occurs twice" } });
-  const members = new MemberIndex(spans);
-  const body = { value, text, members, end: text.lastIndexOf("}"), nested: nestedBodies(text, value, members, nested) };
-  return new BuiltJsonDocument(text, { value, body });
-}
-
-/** Those without duplicate keys, with offsets in their own text. */
-function nestedBodies(
-  text: string,
-  value: JsonObject,
-  members: MemberIndex,
-  nested: ReadonlyMap<string, readonly MemberSpan[]>,
-): ReadonlyMap<string, ParsedBody> {
-  const bodies = new Map<string, ParsedBody>();
-  for (const [key, spans] of nested) {
-    const inner = value[key];
-    const whole = members.get(key);
-    if (whole === undefined || !isJsonObject(inner) || Object.keys(inner).length !== spans.length) continue;
-    const { valueStart: start, valueEnd } = whole;
-    const own = spans.map((span) => ({
-      key: span.key,
-      keyStart: span.keyStart - start,
-      valueStart: span.valueStart - start,
-      valueEnd: span.valueEnd - start,
-    }));
-    const body = { value: inner, text: text.slice(start, valueEnd), members: new MemberIndex(own) };
-    bodies.set(key, { ...body, end: valueEnd - start - 1 });
-  }
-  return bodies;
-}
-
-const messageOf = (error: unknown) => (error instanceof SyntaxError ? "it is not valid JSON" : String(error));

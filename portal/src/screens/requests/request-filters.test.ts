@@ -69,7 +69,6 @@ const ROW: RequestRow = {
     output_tokens: null,
     reasoning_tokens: null,
     characters: null,
-    images: null,
     search_units: null,
     seconds: null,
     estimated: false,

@@ -197,7 +197,6 @@ describe("request log", () => {
         reasoning_tokens: 3,
         characters: null,
         seconds: null,
-        images: null,
         search_units: null,
         estimated: false,
       },

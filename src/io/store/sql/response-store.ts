@@ -3,6 +3,7 @@ import { itemIdOf, outputItems } from "../../../domain/responses/response-items.
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
+import type { JsonInTurns } from "../../../kit/json-in-turns.ts";
 import type { Engine } from "./engine.ts";
 import { responseReader } from "./response-reader.ts";
 import { responseRemoval } from "./response-removal.ts";
@@ -12,9 +13,12 @@ import { type ResponseSize, readSizes, type StoredBytes } from "./stored-bytes.t
 
 type ResponseEngine = Pick<Engine, "db" | "lockRows">;
 
-export function responseStore(engine: ResponseEngine, vault: Vault, bytes: StoredBytes): ResponseStore {
+export function responseStore(
+  engine: ResponseEngine,
+  { vault, json, bytes }: { readonly vault: Vault; readonly json: JsonInTurns; readonly bytes: StoredBytes },
+): ResponseStore {
   const { db } = engine;
-  const rows = new SealedRows(vault);
+  const rows = new SealedRows(vault, json);
   return {
     ...responseReader(db, rows),
     ...responseRuns(engine),
@@ -23,16 +27,16 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
     bytesOf: (workspaceId) => bytes.of(workspaceId),
     count: () => bytes.count(db),
 
-    async add(stored, request) {
+    async add(stored, request, chars = 0) {
       const { id, workspaceId, response, input } = stored;
-      const texts = [toContent(stored), input, request].map((value) =>
-        value === undefined ? "" : JSON.stringify(value),
-      );
-      const [responseText = "", inputText = "", requestText = ""] = texts;
-      // Counted before the write, so that concurrent quota checks see it.
-      let counted = texts.reduce((sum, text) => sum + text.length, 0);
+      // Counted before the first wait, so that concurrent quota checks see it.
+      let counted = chars;
       bytes.change(workspaceId, counted);
       try {
+        const values = [toContent(stored), input, request];
+        const [responseText = "", inputText = "", requestText = ""] = await Promise.all(
+          values.map((value) => (value === undefined ? "" : rows.write(stored, value))),
+        );
         const row = {
           ...fromSummary(stored),
           response: await rows.sealText(stored, "response", responseText),

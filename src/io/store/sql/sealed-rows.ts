@@ -10,7 +10,9 @@ import {
 } from "../../../domain/responses/response-store.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
+import { isLongText, type JsonInTurns } from "../../../kit/json-in-turns.ts";
 import { parsePreciseJson } from "../../../kit/lossless-json.ts";
+import type { MaybePromise } from "../../../kit/maybe-promise.ts";
 import type { Database } from "./schema.ts";
 
 export type StoredResponseRow = Database["stored_responses"];
@@ -28,17 +30,24 @@ type ResponseRef = { readonly workspaceId: string; readonly id: string };
 /** Converts rows and responses. Content is encrypted for its workspace, column and row. */
 export class SealedRows {
   readonly #vault: Vault;
+  readonly #json: JsonInTurns;
 
-  constructor(vault: Vault) {
+  constructor(vault: Vault, json: JsonInTurns) {
     this.#vault = vault;
+    this.#json = json;
   }
 
-  seal(ref: ResponseRef, column: string, value: unknown): Promise<Uint8Array> {
-    return this.sealText(ref, column, JSON.stringify(value));
+  async seal(ref: ResponseRef, column: string, value: unknown): Promise<Uint8Array> {
+    return this.sealText(ref, column, await this.write(ref, value));
+  }
+
+  write({ workspaceId }: Pick<ResponseRef, "workspaceId">, value: unknown): MaybePromise<string> {
+    return this.#json.stringify(value, workspaceId);
   }
 
   sealText({ workspaceId, id }: ResponseRef, column: string, text: string): Promise<Uint8Array> {
-    return this.#vault.seal({ workspaceId, column, row: id }, text);
+    const work = isLongText(text) ? this.#json.turns.begin(workspaceId) : undefined;
+    return this.#vault.seal({ workspaceId, column, row: id }, text, work);
   }
 
   async read(row: StoredResponseRow): Promise<StoredResponse> {
@@ -78,9 +87,14 @@ export class SealedRows {
   }
 
   async #open({ workspaceId, id }: ResponseRef, column: string, sealed: Uint8Array): Promise<unknown> {
-    return parsePreciseJson(await this.#vault.open({ workspaceId, column, row: id }, sealed));
+    const work = sealed.length > LONG_BYTES ? this.#json.turns.begin(workspaceId) : undefined;
+    const text = await this.#vault.open({ workspaceId, column, row: id }, sealed, work);
+    return this.#json.parse(text, workspaceId, parsePreciseJson);
   }
 }
+
+/** Longer rows are decrypted in slices of event-loop turns. */
+const LONG_BYTES = 64 * 1024;
 
 /** The target size of an event row, which bounds the memory of a reader. */
 const BATCH_CHARS = 128 * 1024;

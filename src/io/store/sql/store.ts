@@ -26,6 +26,7 @@ import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.t
 import type { PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
 import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
+import { JsonInTurns } from "../../../kit/json-in-turns.ts";
 import { activityStore } from "./activity-store.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
@@ -118,7 +119,7 @@ export type Store = RecordSink & {
   createAuthAdapter(fence: EpochFence): Promise<AuthAdapterFactory>;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, encrypted by this vault. */
-  responses(vault: Vault): ResponseStore;
+  responses(vault: Vault, json?: JsonInTurns): ResponseStore;
   /** Capture windows and their contents, encrypted by this vault. */
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own provider keys, encrypted. */
@@ -170,7 +171,7 @@ export function sqlStore(engine: Engine): Store {
     people: peopleStore(db),
     createAuthAdapter: (fence) => createAuthAdapter(engine, fence),
     dataKeys: dataKeyStore(db),
-    responses: (vault) => responseStore(engine, vault, storedBytes),
+    responses: (vault, json = new JsonInTurns()) => responseStore(engine, { vault, json, bytes: storedBytes }),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
     platformKeys: platformKeyStore(db),
