@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { configSchemaText } from "../src/cli/config/config-file.ts";
 import { apiDocumentText, manageDocumentText } from "../src/contract/documents.ts";
 import { FAULTS } from "../src/contract/faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
@@ -26,6 +27,7 @@ export function generatedDocuments(): ReadonlyMap<string, string> {
     ["docs/logs.md", logsPage()],
     ["docs/openapi.json", apiDocumentText(place)],
     ["docs/openapi-manage.json", manageDocumentText(place)],
+    ["docs/config.schema.json", configSchemaText()],
     ["portal/src/api/operations.gen.ts", portalOperations()],
     ...FILE_SCHEMA_NAMES.map((name): [string, string] => [`catalogue/${name}.schema.json`, printSchema(name)]),
   ]);

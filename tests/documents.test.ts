@@ -218,6 +218,9 @@ describe("response headers in the OpenAPI document", () => {
       "/rerank",
       "/v2/rerank",
       "/moderations",
+      "/images/generations",
+      "/images/edits",
+      "/images/variations",
     ]);
   });
 
@@ -260,6 +263,9 @@ describe("responses in the OpenAPI document", () => {
       "/rerank",
       "/v2/rerank",
       "/moderations",
+      "/images/generations",
+      "/images/edits",
+      "/images/variations",
     ];
     expect(replayed.map(([at]) => at)).toEqual([...charged, "/audio/transcriptions"]);
   });

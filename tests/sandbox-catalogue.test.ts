@@ -15,7 +15,10 @@ function shown(price: PriceEntry): string {
   if (price.per_1m_characters !== undefined) return `${price.per_1m_characters} ${price.currency} a million characters`;
   if (price.per_1k_search_units !== undefined)
     return `${price.per_1k_search_units} ${price.currency} a thousand search units`;
-  const output = price.output_per_1m_tokens ?? price.audio_output_per_1m_tokens;
+  if (price.per_image !== undefined) return `${price.per_image} ${price.currency} an image`;
+  const images = price.image_prices?.map(({ per_image: amount }) => Number(amount));
+  if (images !== undefined) return `${Math.min(...images)} to ${Math.max(...images)} ${price.currency} an image`;
+  const output = price.image_output_per_1m_tokens ?? price.output_per_1m_tokens ?? price.audio_output_per_1m_tokens;
   const input = price.input_per_1m_tokens;
   return `${output === undefined ? input : `${input} / ${output}`} ${price.currency}`;
 }

@@ -12,6 +12,7 @@ export function usageView(usage: UsageRecord | null): z.infer<typeof UsageView> 
     reasoning_tokens: usage?.reasoningTokens ?? null,
     characters: usage?.characters ?? null,
     seconds: usage?.seconds ?? null,
+    images: usage?.images ?? null,
     search_units: usage?.searchUnits ?? null,
     estimated: usage?.estimated ?? false,
   };

@@ -19,6 +19,7 @@ import { embeddingsHandlers } from "../app/surfaces/embeddings.ts";
 import { geminiHandlers } from "../app/surfaces/gemini.ts";
 import { geminiEmbeddingHandlers } from "../app/surfaces/gemini-embeddings.ts";
 import { geminiModelHandlers } from "../app/surfaces/gemini-models.ts";
+import { imagesHandlers } from "../app/surfaces/images.ts";
 import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
 import { type ModelDeps, modelHandlers } from "../app/surfaces/models.ts";
 import { moderationsHandlers } from "../app/surfaces/moderations.ts";
@@ -28,6 +29,7 @@ import { rerankHandlers } from "../app/surfaces/rerank.ts";
 import { responsesHandlers } from "../app/surfaces/responses.ts";
 import { speechHandlers } from "../app/surfaces/speech.ts";
 import { storedResponseHandlers } from "../app/surfaces/stored-responses.ts";
+import { transcriptionHandlers } from "../app/surfaces/transcriptions.ts";
 import { validateHandler } from "../app/surfaces/validate-key.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "../contract/documents.ts";
 import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
@@ -37,6 +39,7 @@ import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
 import type { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { UploadReader } from "../io/uploads/upload-reader.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 import { type CatalogueCallers, callerCatalogue } from "./caller-catalogue.ts";
@@ -104,7 +107,7 @@ export function generatedDocumentHandlers(server: {
 export function surfaceHandlers(
   gateway: GatewayDeps,
   responses: ResponsesContext,
-  proofs: ProofLookup,
+  { proofs, uploads }: { readonly proofs: ProofLookup; readonly uploads: UploadReader },
   enabled: readonly Surface[],
   callers: CatalogueCallers,
 ): Record<string, Handler> {
@@ -131,6 +134,8 @@ export function surfaceHandlers(
     ...embeddingsHandlers(gateway),
     ...rerankHandlers(gateway),
     ...moderationsHandlers(gateway, models),
+    ...imagesHandlers(gateway, uploads, models),
+    ...transcriptionHandlers(gateway, uploads),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
     ...catalogueHandlers({

@@ -32,7 +32,12 @@ const REQUEST_FAILED = "edge: request failed";
 export function disabledSurfaces(
   config: Pick<
     Config,
-    "GATEWAY_DECISIONS" | "GATEWAY_SPEECH" | "GATEWAY_GEMINI" | "GATEWAY_RERANK" | "GATEWAY_MODERATIONS"
+    | "GATEWAY_DECISIONS"
+    | "GATEWAY_SPEECH"
+    | "GATEWAY_GEMINI"
+    | "GATEWAY_RERANK"
+    | "GATEWAY_MODERATIONS"
+    | "GATEWAY_IMAGES"
   >,
 ): ReadonlySet<Switch> {
   const disabled = new Set<Switch>();
@@ -41,6 +46,7 @@ export function disabledSurfaces(
   if (config.GATEWAY_GEMINI === "off") disabled.add("gemini");
   if (config.GATEWAY_RERANK === "off") disabled.add("rerank");
   if (config.GATEWAY_MODERATIONS === "off") disabled.add("moderations");
+  if (config.GATEWAY_IMAGES === "off") disabled.add("images");
   return disabled;
 }
 

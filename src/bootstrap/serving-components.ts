@@ -4,7 +4,6 @@ import { fleetMutationLock } from "../app/manage/mutation-lock.ts";
 import { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import { compressResponses } from "../app/response-compression.ts";
 import { requestHandlers } from "../app/surfaces/request-cost.ts";
-import { transcriptionHandlers } from "../app/surfaces/transcriptions.ts";
 import { ROUTES } from "../contract/routes.ts";
 import { watchDiskSpace } from "../io/disk-space.ts";
 import { EndpointStateSync } from "../io/fleet/endpoint-state-sync.ts";
@@ -354,8 +353,7 @@ function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps
     json: responses.json,
     personOf,
     handlers: compressResponses(ROUTES, {
-      ...surfaceHandlers(gateway, responses, providers.proofs, enabledSurfaces(config), callers),
-      ...transcriptionHandlers(gateway, uploads),
+      ...surfaceHandlers(gateway, responses, { proofs: providers.proofs, uploads }, enabledSurfaces(config), callers),
       ...requestHandlers({ log: storage.store.log, timers: systemTimers, waitForIngest }),
       ...managementHandlers(manage, accounts),
       ...generatedDocumentHandlers({ version, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),

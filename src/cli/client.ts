@@ -9,22 +9,32 @@ import { readSession } from "./kept-sessions.ts";
 type Env = Readonly<Record<string, string | undefined>>;
 
 const TIMEOUT_MS = 120_000;
+const NOT_FOUND = 404;
 
 /** A running gateway, as the command line talks to it. */
 export type Client = {
   send(method: string, target: string, body?: JsonObject): Promise<JsonObject>;
+  /** Undefined when it does not exist. */
+  find(target: string): Promise<JsonObject | undefined>;
   /** The body of an answer as it comes. */
   follow(target: string): AsyncGenerator<Uint8Array>;
 };
 
 export function makeClient(env: Env): Client {
   const base = baseUrl(env);
+  const receive = (method: string, target: string, body?: JsonObject) =>
+    reach(`${base}${target}`, method, tokenOf(env), body).catch((error: unknown) => {
+      throw unreachable(base, error);
+    });
   return {
     async send(method, target, body) {
-      const response = await reach(`${base}${target}`, method, tokenOf(env), body).catch((error: unknown) => {
-        throw unreachable(base, error);
-      });
-      return answerOf(response, base);
+      return answerOf(await receive(method, target, body), base);
+    },
+    async find(target) {
+      const response = await receive("GET", target);
+      return response.status === NOT_FOUND && tryParseJsonObject(response.text) !== undefined
+        ? undefined
+        : answerOf(response, base);
     },
     async *follow(target) {
       // It takes as long as it takes: an answer that breaks off ends it.

@@ -8,7 +8,7 @@ const HELP_GROUPS: readonly (readonly [heading: string, commands: readonly strin
   ["Routing and providers", ["router", "provider", "endpoint", "node", "proof", "probe", "catalogue"]],
   ["Money", ["wallet", "rates", "margin"]],
   ["Requests and evidence", ["log", "evidence", "audit", "capture", "responses", "alert"]],
-  ["Operation", ["doctor", "settings", "backup", "migrate", "migrate-store", "master-key", "apply"]],
+  ["Operation", ["doctor", "settings", "apply", "config", "backup", "migrate", "migrate-store", "master-key"]],
 ];
 
 /** Puts each top-level command below its heading; one without a group comes last, under “Commands”. */

@@ -35,6 +35,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   capture: "capture windows, which store requests and responses",
   catalogue: "catalogue files of models and prices",
   "data-class": "personal data and secrets in texts",
+  config: "configuration as a file, for `gateway apply`",
 };
 
 type Run = (invocation: Invocation) => Promise<number>;
@@ -72,6 +73,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
   addCatalogue(place, bind);
   addBackup(place("backup"), bind);
   addDataClass(place, bind);
+  addApply(place, bind);
   addConnect(place("connect"), bind);
   addSignIn(place, bind);
   for (const spec of API_COMMANDS) {
@@ -145,6 +147,23 @@ function addDataClass(place: (words: string) => Command, bind: Bind): void {
   bind(trial, async (invocation) => (await import("./data-class-test.ts")).runDataClassTest(invocation));
   const detectors = place("data-class detectors").description("list the built-in detectors");
   bind(detectors, async (invocation) => (await import("./data-class-test.ts")).runDetectors(invocation));
+}
+
+function addApply(place: (words: string) => Command, bind: Bind): void {
+  const apply = place("apply")
+    .description("change workspaces, keys, policies, routers, limits, nodes and alerts to what a file says")
+    .requiredOption("-f, --file <file>", "configuration in YAML or JSON; - is standard input")
+    .option("--plan", "print the changes without making them")
+    .option("--check", "print the changes without making them; exit 1 when there are any")
+    .option("--prune", "also remove what the sections of the file do not list")
+    .option("--secrets <file>", "new file for the secrets of new keys, nodes and webhooks, as JSON");
+  bind(apply, async (invocation) => (await import("./config/run-apply.ts")).runApply(invocation));
+  const exported = place("config export")
+    .description("print the current configuration as a file for `gateway apply`, without secrets")
+    .argument("[workspaces...]", "slugs (default: all workspaces)");
+  bind(exported, async (invocation) => (await import("./config/run-export.ts")).runConfigExport(invocation));
+  const schema = place("config schema").description("print the JSON schema of the file, for editors");
+  bind(schema, async (invocation) => (await import("./config/run-export.ts")).runConfigSchema(invocation));
 }
 
 function addSignIn(place: (words: string) => Command, bind: Bind): void {

@@ -1,3 +1,4 @@
+import { DISABLED_SURFACE_FAULTS } from "./disabled-surface-faults.ts";
 import type { UpstreamError } from "./upstream-error.ts";
 
 /**
@@ -238,24 +239,7 @@ export const FAULTS = {
     says: "The workspace has no router with this name.",
     next: "Create the router, or correct its name.",
   },
-  decisions_not_enabled: {
-    status: 404,
-    type: "not_found_error",
-    says: "Decisions are disabled on this deployment.",
-    next: "Ask the operator to enable decisions.",
-  },
-  audio_not_enabled: {
-    status: 404,
-    type: "not_found_error",
-    says: "Text-to-speech is disabled on this deployment.",
-    next: "Ask the operator to enable text-to-speech.",
-  },
-  gemini_not_enabled: {
-    status: 404,
-    type: "not_found_error",
-    says: "The Gemini API is disabled on this deployment.",
-    next: "Use another API of the gateway, or ask the operator to enable it.",
-  },
+  ...DISABLED_SURFACE_FAULTS,
   rerank_not_enabled: {
     status: 404,
     type: "not_found_error",

@@ -46,6 +46,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Responses: "The responses dialect with every chat model, with stored and background responses.",
   Rerank: "Ranks documents by a query, in the formats of Jina and Cohere, over every rerank model.",
   Moderations: "Texts and images judged by category, in OpenAI's format, over every moderation model.",
+  Images: "Images generated, edited and varied in OpenAI's format, over every image model. Nothing is stored.",
   Gemini: "Google's Gemini API with every chat and embeddings model. Gemini models receive the body unchanged.",
   Audio: "Text-to-speech and transcription.",
   Models: "Models that the key can use.",
@@ -163,11 +164,13 @@ function namedParameters(place: "query" | "header", fields: Route["query"], book
   });
 }
 
-function requestBody({ body, bodyOptional, intake, example }: Route, book: SchemaBook): Json {
+function requestBody({ body, orJson, bodyOptional, intake, example }: Route, book: SchemaBook): Json {
   if (body === undefined) return {};
   const shown = example?.body === undefined ? {} : { example: example.body };
   const contentType = intake === "multipart" ? "multipart/form-data" : "application/json";
-  const content = { [contentType]: { schema: book.of(body), ...shown } };
+  const json =
+    orJson === undefined ? {} : { "application/json": { schema: book.of(orJson.schema), example: orJson.example } };
+  const content = { [contentType]: { schema: book.of(body), ...shown }, ...json };
   return { requestBody: { required: bodyOptional !== true, content } };
 }
 

@@ -24,7 +24,7 @@ export type Belonging = "path" | "query" | "key" | "request" | "capture" | "noth
 export type Intake = "none" | "json" | "multipart";
 
 /** Surfaces that a deployment can do without. */
-export type Switch = "decisions" | "speech" | "gemini" | "rerank" | "moderations";
+export type Switch = "decisions" | "speech" | "gemini" | "rerank" | "moderations" | "images";
 
 export type Route = {
   /** The operation id of the OpenAPI document and the name a handler is bound to. */
@@ -47,6 +47,8 @@ export type Route = {
   /** Headers that are a part of the request. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** Beside a form: the body as JSON. */
+  readonly orJson?: { readonly schema: z.ZodType; readonly example: unknown };
   /** No body at all is the same as `{}`. */
   readonly bodyOptional?: true;
   readonly answer: Answer;

@@ -4,6 +4,7 @@ import { CHAT_ROUTES } from "./routes/inference/chat.ts";
 import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
 import { GEMINI_ROUTES } from "./routes/inference/gemini.ts";
+import { IMAGES_ROUTES } from "./routes/inference/images.ts";
 import { MESSAGES_ROUTES } from "./routes/inference/messages.ts";
 import { MODERATIONS_ROUTES } from "./routes/inference/moderations.ts";
 import { RERANK_ROUTES } from "./routes/inference/rerank.ts";
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...EMBEDDINGS_ROUTES,
   ...RERANK_ROUTES,
   ...MODERATIONS_ROUTES,
+  ...IMAGES_ROUTES,
   ...DECISIONS_ROUTES,
   ...TRANSCRIPTIONS_ROUTES,
   ...SPEECH_ROUTES,

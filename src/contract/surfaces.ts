@@ -7,6 +7,7 @@ export const SURFACES = [
   "embeddings",
   "rerank",
   "moderations",
+  "images",
   "transcriptions",
   "speech",
   "decisions",

@@ -137,6 +137,9 @@ export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   moderations: fault("moderations_not_enabled", {
     message: `Moderations are not enabled on this deployment. ${enableHint("GATEWAY_MODERATIONS")}`,
   }),
+  images: fault("images_not_enabled", {
+    message: `Images are not enabled on this deployment. ${enableHint("GATEWAY_IMAGES")}`,
+  }),
   speech: fault("audio_not_enabled", {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,
   }),

@@ -8,6 +8,7 @@ import { openaiDecisionsFormat, systemOneFormat } from "./decisions.ts";
 import { embeddingsFormat, geminiEmbeddingsFormat } from "./embeddings.ts";
 import { FAULT_MODELS, injectedFaultFor, SPEECH_FAULT_MODELS } from "./fault-injection.ts";
 import { geminiFormat } from "./gemini.ts";
+import { imagesFormat } from "./images.ts";
 import { countTokensFormat, messagesFormat } from "./messages.ts";
 import { moderationsFormat } from "./moderations.ts";
 import { PROVIDER_PROFILES, type SandboxSlug } from "./provider-profiles.ts";
@@ -36,6 +37,7 @@ const WIRE_FORMATS: readonly WireFormat[] = [
   geminiEmbeddingsFormat,
   rerankFormat,
   moderationsFormat,
+  imagesFormat,
   modelsFormat,
   responsesFormat,
   systemOneFormat,

@@ -69,6 +69,7 @@ export const SETTINGS = {
   GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it responds with audio_not_enabled."),
   GATEWAY_RERANK: setting(onOff, "on", "Reranking (/v1/rerank, /v2/rerank). off: it responds with rerank_not_enabled."),
   GATEWAY_MODERATIONS: setting(onOff, "on", "POST /v1/moderations. off: it responds with moderations_not_enabled."),
+  GATEWAY_IMAGES: setting(onOff, "on", "Images (/v1/images/…). off: it responds with images_not_enabled."),
   GATEWAY_GEMINI: setting(onOff, "on", "The Gemini API below /v1beta. off: it responds with gemini_not_enabled."),
   GATEWAY_STATUS_PAGE: setting(
     onOff,
@@ -113,7 +114,11 @@ export const SETTINGS = {
     "Management API calls per minute of one person or management token; 0 disables the limit. The operator token has no limit.",
   ),
   GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
-  GATEWAY_UPLOAD_MAX_BYTES: setting(integer(1024, 1_073_741_824), 25 * 1024 * 1024, "Largest audio upload."),
+  GATEWAY_UPLOAD_MAX_BYTES: setting(
+    integer(1024, 1_073_741_824),
+    25 * 1024 * 1024,
+    "Largest upload: an audio file, or the images of an edit together.",
+  ),
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
     1024 * 1024 * 1024,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../src/domain/tenancy/key.ts";
 import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { PNG_URL, pngFile, sendForm } from "../support/images.ts";
 import { transcribe } from "../support/transcriptions.ts";
 import { routesWithAccess } from "./route-examples.ts";
 import { CHAT, expectRefusal, HELLO } from "./wire.ts";
@@ -34,6 +35,9 @@ const TABLE: Readonly<Record<string, string | null>> = {
   "POST /v1/rerank": "inference:rerank",
   "POST /v2/rerank": "inference:rerank",
   "POST /v1/moderations": "inference:moderations",
+  "POST /v1/images/generations": "inference:images",
+  "POST /v1/images/edits": "inference:images",
+  "POST /v1/images/variations": "inference:images",
   "POST /v1/audio/transcriptions": "inference:audio",
   "POST /v1/audio/speech": "inference:audio",
   "GET /v1/models": "inference:models",
@@ -74,6 +78,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   "/v1/rerank": { model: "sandbox/rerank", query: "Hello!", documents: ["Hello!"] },
   "/v2/rerank": { model: "sandbox/rerank", query: "Hello!", documents: ["Hello!"] },
   "/v1/moderations": { input: "Hello!" },
+  "/v1/images/generations": { model: "sandbox/paint", prompt: "Hello!" },
+  "/v1/images/edits": { model: "sandbox/paint", prompt: "Hello!", images: [{ image_url: PNG_URL }] },
   "/v1/embeddings": { model: "sandbox/embed", input: "Hello!" },
   "/v1/messages": { ...HELLO, max_tokens: 64 },
   "/v1/responses": { model: HELLO.model, input: "Hello!" },
@@ -82,6 +88,12 @@ const BODIES: Readonly<Record<string, unknown>> = {
 function callRoute(key: string, carrier: keyof typeof CARRIERS, method: string, path: string): Promise<Called> {
   if (path === "/v1/audio/transcriptions")
     return transcribe(gateway, "", [["model", "sandbox/listen"]], undefined, CARRIERS[carrier](key));
+  if (path === "/v1/images/variations") {
+    const form = new FormData();
+    form.append("model", "sandbox/paint");
+    form.append("image", pngFile());
+    return sendForm(gateway, path, form, CARRIERS[carrier](key));
+  }
   const body = method === "GET" || method === "DELETE" ? {} : { body: BODIES[path] ?? HELLO };
   return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
 }

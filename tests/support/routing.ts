@@ -114,6 +114,7 @@ export function endpointOf(draft: EndpointDraft): Endpoint {
     embeddings: null,
     rerank: null,
     moderations: null,
+    images: null,
     speech: null,
     transcriptions: null,
     sandbox: false,

@@ -41,7 +41,7 @@ export async function transcribe(
   return answer;
 }
 
-async function answered(response: Response): Promise<Called> {
+export async function answered(response: Response): Promise<Called> {
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, body: parsed(text) };
 }

@@ -28,7 +28,7 @@ export function holdAmountFor(
   // Own keys and nodes are not paid from the wallet.
   if (isOwnResource(attempt)) return 0n;
   const bound = request.usageBoundAt(attempt, gateway.limits);
-  const { characters, seconds, searchUnits, cacheTtl, prompts } = bound;
+  const { characters, seconds, images, searchUnits, cacheTtl, prompts } = bound;
   const replaced = trace.dataClasses === undefined ? 0 : Object.values(trace.dataClasses).reduce((a, b) => a + b, 0);
   const inputTokens = Math.ceil(bound.inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS + replaced * REPLACEMENT_TOKENS;
   const { currencies, margin } = trace.terms;
@@ -40,6 +40,7 @@ export function holdAmountFor(
   return holdFor(inputTokens, bound.outputTokens, attempt.price, currencies, currency, {
     characters,
     seconds,
+    images,
     searchUnits,
     cacheTtl,
     prompts,

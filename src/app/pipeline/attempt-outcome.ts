@@ -81,7 +81,7 @@ const NAMES_MAX = 20;
 const NAME_CHARS_MAX = 200;
 const REASON_CHARS_MAX = 500;
 
-export const truncateReason = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
+const truncateReason = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
 
 export function listNames(names: readonly string[]): string {
   const listed = names.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));

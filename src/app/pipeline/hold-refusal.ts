@@ -17,6 +17,7 @@ const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   embeddings: "send fewer or shorter inputs",
   rerank: "send fewer or shorter documents",
   moderations: "send fewer or shorter inputs",
+  images: "ask for fewer or smaller images",
   transcriptions: "send a shorter recording",
   speech: "send a shorter text",
   decisions: "send fewer questions or a shorter state",

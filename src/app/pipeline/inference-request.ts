@@ -29,6 +29,7 @@ export type UsageBound = {
   readonly outputTokens: number;
   readonly characters?: number;
   readonly seconds?: number;
+  readonly images?: number;
   readonly searchUnits?: number;
   /** The longest cache lifetime that the request asks for. */
   readonly cacheTtl?: "5m" | "1h";

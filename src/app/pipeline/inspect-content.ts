@@ -35,7 +35,7 @@ export function judgeContent(
 const LOGPROB_FIELDS: ReadonlySet<string> = new Set(["generationConfig.responseLogprobs", "generationConfig.logprobs"]);
 
 /** Their replies hold no text of a model. */
-const TEXTLESS: ReadonlySet<Surface> = new Set(["speech", "embeddings", "rerank", "moderations"]);
+const TEXTLESS: ReadonlySet<Surface> = new Set(["speech", "embeddings", "rerank", "moderations", "images"]);
 
 /** Whether originals can be put back in the reply to a request. */
 export function replyTo(

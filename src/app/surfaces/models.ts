@@ -306,6 +306,7 @@ function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
 const SURFACE_OF: ReadonlyMap<string, Surface> = new Map([
   ["decisions", "decisions"],
   ["embeddings", "embeddings"],
+  ["image_generation", "images"],
   ["moderation", "moderations"],
   ["reranking", "rerank"],
   ["speech", "speech"],

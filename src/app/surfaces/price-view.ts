@@ -31,11 +31,22 @@ export function priceView(price: Price, context: PriceContext): PriceView {
     reasoning_per_1m_tokens: formatted(price.reasoningPer1mTokens),
     audio_input_per_1m_tokens: formatted(price.audioInputPer1mTokens),
     audio_output_per_1m_tokens: formatted(price.audioOutputPer1mTokens),
+    image_input_per_1m_tokens: formatted(price.imageInputPer1mTokens),
+    image_output_per_1m_tokens: formatted(price.imageOutputPer1mTokens),
     per_1m_characters: formatted(price.per1mCharacters),
     per_minute_audio: formatted(price.perMinuteAudio),
     per_image: formatted(price.perImage),
     per_request: formatted(price.perRequest),
     per_1k_search_units: formatted(price.per1kSearchUnits),
+    ...(price.imagePrices === undefined
+      ? {}
+      : {
+          image_prices: price.imagePrices.map(({ size, quality, perImage }) => ({
+            size,
+            quality,
+            per_image: formatDecimal(converted(withMargin(perImage, margin), rate)),
+          })),
+        }),
     tiers: price.tiers.map((tier) => ({
       above_input_tokens: tier.aboveInputTokens,
       input_per_1m_tokens: formatted(tier.inputPer1mTokens),

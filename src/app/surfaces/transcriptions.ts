@@ -52,8 +52,9 @@ export function transcriptionHandlers(gateway: GatewayDeps, uploads: UploadReade
 
 async function receiveUpload(exchange: Exchange, uploads: UploadReader): Promise<ReceivedRequest> {
   const source = await exchange.upload();
-  const form = await uploads.read(source, exchange.headers["content-type"] ?? "");
-  const { fields, file } = form;
+  const form = await uploads.read(source, exchange.headers["content-type"] ?? "", { file: 1 });
+  const { fields } = form;
+  const [file] = form.files;
   return {
     loggableBody: Buffer.from(JSON.stringify(loggableForm(fields, file))),
     requestFingerprint: formFingerprint(form),
@@ -63,12 +64,14 @@ async function receiveUpload(exchange: Exchange, uploads: UploadReader): Promise
 }
 
 /** Hashes the fields and the file, because multipart boundaries differ between retries. */
-function formFingerprint({ fields, file }: UploadedForm): Buffer {
-  const hash = createHash("sha256").update(JSON.stringify([fields, file?.filename, file?.contentType]));
-  return hash.update(file?.sha256 ?? "").digest();
+export function formFingerprint({ fields, files }: UploadedForm): Buffer {
+  const hash = createHash("sha256").update(JSON.stringify(fields));
+  for (const { field, filename, contentType, sha256 } of files)
+    hash.update(JSON.stringify([field, filename, contentType])).update(sha256);
+  return hash.digest();
 }
 
-function decodeTranscription({ fields, file }: UploadedForm): DecodedRequest {
+function decodeTranscription({ fields, files: [file] }: UploadedForm): DecodedRequest {
   const values = parseFormFields(fields);
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "is empty");

@@ -38,6 +38,7 @@ export const REQUEST_ROUTES: readonly Route[] = [
           output_tokens: 8,
           reasoning_tokens: 0,
           characters: null,
+          images: null,
           search_units: null,
           seconds: null,
           estimated: false,

@@ -25,6 +25,8 @@ const PriceFigures = {
   reasoning_per_1m_tokens: Figure,
   audio_input_per_1m_tokens: Figure,
   audio_output_per_1m_tokens: Figure,
+  image_input_per_1m_tokens: Figure,
+  image_output_per_1m_tokens: Figure,
   per_1m_characters: Figure,
   per_minute_audio: Figure,
   per_image: Figure,
@@ -40,6 +42,10 @@ export const PriceView = z
     currency: z.string().meta({ example: "EUR" }),
     from: Day.nullable().meta({ description: "First day (UTC) on which the row applies; null: from the beginning." }),
     ...PriceFigures,
+    image_prices: z
+      .array(z.object({ size: z.string().nullable(), quality: z.string().nullable(), per_image: z.string() }))
+      .optional()
+      .meta({ description: "Prices per image by size and quality; null fits all. The first row that fits applies." }),
     tiers: z
       .array(
         z.object({
@@ -79,6 +85,8 @@ export const PRICE_EXAMPLE: PriceView = {
   reasoning_per_1m_tokens: null,
   audio_input_per_1m_tokens: null,
   audio_output_per_1m_tokens: null,
+  image_input_per_1m_tokens: null,
+  image_output_per_1m_tokens: null,
   per_1m_characters: null,
   per_minute_audio: null,
   per_image: null,

@@ -125,6 +125,7 @@ export const request = {
     output_tokens: 8,
     reasoning_tokens: 0,
     characters: null,
+    images: null,
     search_units: null,
     seconds: null,
     estimated: false,

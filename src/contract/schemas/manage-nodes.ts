@@ -35,7 +35,7 @@ const Mapping = z
     example: { "llama3:8b": "meta/llama-3-8b-instruct" },
   });
 
-const SurfaceName = z.enum(["chat", "embeddings", "rerank"]);
+const SurfaceName = z.enum(["chat", "embeddings", "rerank", "images"]);
 
 const Surfaces = z
   .record(LocalId, z.array(SurfaceName).min(1, "must have a surface").max(SurfaceName.options.length))

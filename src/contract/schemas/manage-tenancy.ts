@@ -18,6 +18,7 @@ const ScopeName = z.enum([
   "inference:embeddings",
   "inference:rerank",
   "inference:moderations",
+  "inference:images",
   "inference:audio",
   "inference:models",
   "inference:decisions",

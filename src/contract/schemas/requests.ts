@@ -7,6 +7,7 @@ export const UsageView = z.object({
   output_tokens: z.number().nullable(),
   reasoning_tokens: z.number().nullable(),
   characters: z.number().nullable(),
+  images: z.number().nullable().meta({ description: "Generated images; null: none." }),
   search_units: z.number().nullable().meta({ description: "Of a ranking; null: not billed by them." }),
   seconds: z.number().nullable(),
   estimated: z.boolean().meta({ description: "True if the provider reported no usage and the gateway counted it." }),

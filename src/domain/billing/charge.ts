@@ -127,18 +127,22 @@ function tokenCost(usage: TokenCounts, rates: TariffTokenRates): bigint {
   // Cached audio is billed as cached: no token is counted twice.
   const uncached = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
   const audioInput = Math.min(usage.audioInputTokens, uncached);
+  const imageInput = Math.min(usage.imageInputTokens ?? 0, uncached - audioInput);
+  const imageOutput = usage.imageOutputTokens ?? 0;
   const cacheWrite1h = usage.cacheWrite1hTokens ?? 0;
-  const textOutput = usage.outputTokens - usage.audioOutputTokens;
+  const textOutput = usage.outputTokens - usage.audioOutputTokens - imageOutput;
   const reasoning = Math.min(usage.reasoningTokens, textOutput);
   return (
-    times(uncached - audioInput, rates.input) +
+    times(uncached - audioInput - imageInput, rates.input) +
     times(audioInput, rates.audioInput) +
+    times(imageInput, rates.imageInput) +
     times(usage.cachedTokens, rates.cachedRead) +
     times(usage.cacheWriteTokens - cacheWrite1h, rates.cacheWrite) +
     times(cacheWrite1h, rates.cacheWrite1h) +
     times(textOutput - reasoning, rates.output) +
     times(reasoning, rates.reasoning) +
-    times(usage.audioOutputTokens, rates.audioOutput)
+    times(usage.audioOutputTokens, rates.audioOutput) +
+    times(imageOutput, rates.imageOutput)
   );
 }
 
@@ -205,14 +209,16 @@ function checkTokens(usage: TokenCounts): void {
   checkCount("reasoning tokens", usage.reasoningTokens);
   checkCount("audio input tokens", usage.audioInputTokens);
   checkCount("audio output tokens", usage.audioOutputTokens);
+  checkCount("image input tokens", usage.imageInputTokens ?? 0);
+  checkCount("image output tokens", usage.imageOutputTokens ?? 0);
   if (usage.cachedTokens + usage.cacheWriteTokens > usage.inputTokens)
     throw new ImpossibleUsage("more tokens were read from and written to the cache than the input has");
   if ((usage.cacheWrite1hTokens ?? 0) > usage.cacheWriteTokens)
     throw new ImpossibleUsage("more tokens were written to the 1-hour cache than to the cache in total");
-  if (usage.audioInputTokens > usage.inputTokens)
-    throw new ImpossibleUsage("more audio input tokens than input tokens");
-  if (usage.audioOutputTokens > usage.outputTokens)
-    throw new ImpossibleUsage("more audio output tokens than output tokens");
+  if (usage.audioInputTokens + (usage.imageInputTokens ?? 0) > usage.inputTokens)
+    throw new ImpossibleUsage("more audio and image input tokens than input tokens");
+  if (usage.audioOutputTokens + (usage.imageOutputTokens ?? 0) > usage.outputTokens)
+    throw new ImpossibleUsage("more audio and image output tokens than output tokens");
 }
 
 function checkCount(what: string, value: number): void {

@@ -13,6 +13,8 @@ export type TariffTokenRates = {
   readonly output: bigint;
   readonly reasoning: bigint;
   readonly audioOutput: bigint;
+  readonly imageInput: bigint;
+  readonly imageOutput: bigint;
   /** The highest rate of each side; for input, with and without one-hour cache writes. */
   readonly highestInput: bigint;
   readonly highestInput1h: bigint;
@@ -53,7 +55,12 @@ export class ImpossiblePrice extends Error {
 
 /** For a declined decision, which pays for its input only: no output, and no price per request. */
 export function inputOnlyPrice(price: Price): Price {
-  const noOutput = { outputPer1mTokens: null, reasoningPer1mTokens: null, audioOutputPer1mTokens: null };
+  const noOutput = {
+    outputPer1mTokens: null,
+    reasoningPer1mTokens: null,
+    audioOutputPer1mTokens: null,
+    imageOutputPer1mTokens: null,
+  };
   return { ...price, ...noOutput, perRequest: null, tiers: price.tiers.map((tier) => ({ ...tier, ...noOutput })) };
 }
 
@@ -79,10 +86,12 @@ export function buildTariff(price: Price): Tariff {
       reasoning: rateOf("reasoningPer1mTokens") ?? output,
       audioInput: rateOf("audioInputPer1mTokens") ?? input,
       audioOutput: rateOf("audioOutputPer1mTokens") ?? output,
+      imageInput: at(price.imageInputPer1mTokens) ?? input,
+      imageOutput: at(price.imageOutputPer1mTokens) ?? output,
     };
-    const highestInput = largest(input, rates.cachedRead, cacheWrite, rates.audioInput);
+    const highestInput = largest(input, rates.cachedRead, cacheWrite, rates.audioInput, rates.imageInput);
     const highestInput1h = largest(highestInput, rates.cacheWrite1h);
-    const highestOutput = largest(output, rates.reasoning, rates.audioOutput);
+    const highestOutput = largest(output, rates.reasoning, rates.audioOutput, rates.imageOutput);
     return { ...rates, highestInput, highestInput1h, highestOutput };
   };
   const tiers = price.tiers

@@ -1,6 +1,7 @@
 import type { Surface } from "../record/record.ts";
 import { isChatLike } from "../record/request-shape.ts";
 import { type CatalogueSnapshot, type Endpoint, type Price, type ProviderConnections, priceAt } from "./catalogue.ts";
+import { isPricedForImages } from "./image-price.ts";
 import { needsProof, type ProofLookup } from "./proofs.ts";
 
 export type CallabilityContext = {
@@ -80,6 +81,7 @@ function provenSurface({ moderations }: Endpoint, surface: Surface): Surface {
 function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
   switch (surface) {
     case "embeddings":
+    case "images":
     case "moderations":
     case "rerank":
     case "speech":
@@ -123,6 +125,8 @@ export function isPricedFor(price: Price, surface: Surface): boolean {
         price.perMinuteAudio !== null ||
         (input !== null && (price.audioOutputPer1mTokens !== null || output !== null))
       );
+    case "images":
+      return isPricedForImages(price);
     case "moderations":
     case "decisions":
       return input !== null || price.perRequest !== null;

@@ -7,6 +7,7 @@ import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionInterface, DecisionSupport } from "./decisions-support.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
+import type { ImageSupport } from "./images-support.ts";
 import type { ModerationSupport } from "./moderations-support.ts";
 import type { RerankSupport } from "./rerank-support.ts";
 import type { SpeechSupport } from "./speech-support.ts";
@@ -169,6 +170,9 @@ export type PriceTier = {
   readonly audioOutputPer1mTokens?: Decimal | null;
 };
 
+/** Price of an image; null: of any size or quality. */
+export type ImagePrice = { readonly size: string | null; readonly quality: string | null; readonly perImage: Decimal };
+
 /** One price row. An unstated price is null, which is never zero. */
 export type Price = {
   readonly currency: string;
@@ -186,8 +190,13 @@ export type Price = {
   readonly audioOutputPer1mTokens: Decimal | null;
   readonly per1mCharacters: Decimal | null;
   readonly perMinuteAudio: Decimal | null;
+  /** Absent or null: the price of other input or output. */
+  readonly imageInputPer1mTokens?: Decimal | null;
+  readonly imageOutputPer1mTokens?: Decimal | null;
   /** Per generated image. */
   readonly perImage?: Decimal | null;
+  /** The same by size and quality; the first row that fits applies. */
+  readonly imagePrices?: readonly ImagePrice[];
   readonly perRequest: Decimal | null;
   /** Per thousand units of a query with up to 100 documents. */
   readonly per1kSearchUnits?: Decimal | null;
@@ -265,6 +274,7 @@ export type Endpoint = {
   readonly embeddings: EmbeddingSupport | null;
   readonly rerank: RerankSupport | null;
   readonly moderations: ModerationSupport | null;
+  readonly images: ImageSupport | null;
   readonly speech: SpeechSupport | null;
   readonly transcriptions: TranscriptionSupport | null;
   readonly sandbox: boolean;

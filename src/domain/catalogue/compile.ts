@@ -9,6 +9,7 @@ import type {
   Evidence,
   ExtraPrice,
   FactSource,
+  ImagePrice,
   Model,
   Price,
   Provider,
@@ -18,6 +19,7 @@ import { canUseLogprobs, compileDecisionSupport } from "./decisions-support.ts";
 import { compileEmbeddingSupport } from "./embeddings-support.ts";
 import type { EvidenceEntry, PriceEvidenceEntry } from "./evidence-schema.ts";
 import { deepFreeze, FrozenMap } from "./frozen-map.ts";
+import { compileImageSupport } from "./images-support.ts";
 import { isStale } from "./levels.ts";
 import { modelNamesOf } from "./model-names.ts";
 import { compileModerationSupport } from "./moderations-support.ts";
@@ -255,9 +257,10 @@ function compileEndpoint(
 function compileSurfaceSupport(
   entry: EndpointEntry,
   facts: ProviderRecord,
-): Pick<Endpoint, "decisions" | "embeddings" | "moderations" | "rerank" | "speech" | "transcriptions"> {
+): Pick<Endpoint, "decisions" | "embeddings" | "images" | "moderations" | "rerank" | "speech" | "transcriptions"> {
   const serves = (surface: Surface) => entry.surfaces.includes(surface);
   const embeddings = entry.embeddings ?? facts.embeddings;
+  const images = entry.images ?? facts.images;
   const moderations = entry.moderations ?? facts.moderations;
   const rerank = entry.rerank ?? facts.rerank;
   const speech = entry.speech ?? facts.speech;
@@ -267,6 +270,7 @@ function compileSurfaceSupport(
       ? compileDecisionSupport(entry.decisions ?? facts.decisions, logprobsImageSupport(entry))
       : null,
     embeddings: serves("embeddings") && embeddings !== undefined ? compileEmbeddingSupport(embeddings) : null,
+    images: serves("images") && images !== undefined ? compileImageSupport(images) : null,
     moderations: serves("moderations") && moderations !== undefined ? compileModerationSupport(moderations) : null,
     rerank: serves("rerank") && rerank !== undefined ? compileRerankSupport(rerank) : null,
     speech: serves("speech") && speech !== undefined ? compileSpeechSupport(speech) : null,
@@ -313,11 +317,14 @@ function compilePrice(row: PriceEntry, nowMs: number): Price {
     reasoningPer1mTokens: decimalOrNull(row.reasoning_per_1m_tokens),
     audioInputPer1mTokens: decimalOrNull(row.audio_input_per_1m_tokens),
     audioOutputPer1mTokens: decimalOrNull(row.audio_output_per_1m_tokens),
+    imageInputPer1mTokens: decimalOrNull(row.image_input_per_1m_tokens),
+    imageOutputPer1mTokens: decimalOrNull(row.image_output_per_1m_tokens),
     per1mCharacters: decimalOrNull(row.per_1m_characters),
     perMinuteAudio: decimalOrNull(row.per_minute_audio),
     perImage: decimalOrNull(row.per_image),
     perRequest: decimalOrNull(row.per_request),
     per1kSearchUnits: decimalOrNull(row.per_1k_search_units),
+    ...(row.image_prices === undefined ? {} : { imagePrices: compileImagePrices(row.image_prices) }),
     tiers: (row.tiers ?? []).map((tier) => ({
       aboveInputTokens: tier.above_input_tokens,
       inputPer1mTokens: decimalOrNull(tier.input_per_1m_tokens),
@@ -332,6 +339,14 @@ function compilePrice(row: PriceEntry, nowMs: number): Price {
     ...(row.extras === undefined ? {} : { extras: compileExtras(row.extras) }),
     evidence: row.evidence === undefined ? null : compileSource(row.evidence, nowMs),
   };
+}
+
+function compileImagePrices(rows: NonNullable<PriceEntry["image_prices"]>): ImagePrice[] {
+  return rows.map((row) => ({
+    size: row.size ?? null,
+    quality: row.quality ?? null,
+    perImage: requireDecimal(row.per_image),
+  }));
 }
 
 function compileExtras(extras: NonNullable<PriceEntry["extras"]>): Record<string, ExtraPrice> {

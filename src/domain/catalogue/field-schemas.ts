@@ -47,6 +47,8 @@ export const tokenPriceFields = {
 };
 export const priceFields = {
   ...tokenPriceFields,
+  image_input_per_1m_tokens: amount.optional(),
+  image_output_per_1m_tokens: amount.optional(),
   per_1m_characters: amount.optional(),
   per_minute_audio: amount.optional(),
   per_image: amount.optional(),
@@ -62,6 +64,8 @@ export const PRICE_FIELDS = [
   "reasoning_per_1m_tokens",
   "audio_input_per_1m_tokens",
   "audio_output_per_1m_tokens",
+  "image_input_per_1m_tokens",
+  "image_output_per_1m_tokens",
   "per_1m_characters",
   "per_minute_audio",
   "per_image",

@@ -158,12 +158,6 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     /is 0: .*free: true/,
   ],
   [
-    "BILL-05 a price of what nobody can ask for",
-    priceRow({ currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1, per_image: 0.04 }),
-    `${ENDPOINT}.prices[0].per_image`,
-    /no surface generates images/,
-  ],
-  [
     "a free row with a price in it",
     priceRow({ currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 2, free: true }),
     `${ENDPOINT}.prices[0].output_per_1m_tokens`,

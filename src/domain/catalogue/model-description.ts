@@ -6,6 +6,7 @@ const PURPOSES: Readonly<Partial<Record<Surface, string>>> = {
   embeddings: "embedding",
   rerank: "rerank",
   moderations: "moderation",
+  images: "image",
   transcriptions: "transcription",
   speech: "text-to-speech",
   decisions: "decision",

@@ -3,6 +3,7 @@ import { NODE_PROVIDER_PREFIX } from "../record/request-shape.ts";
 import { type AnnouncedModel, attestationOf, type WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
+import { compileImageSupport, type ImageSupport } from "./images-support.ts";
 import { EEA, isoDay } from "./levels.ts";
 import type { RerankSupport } from "./rerank-support.ts";
 
@@ -112,6 +113,7 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
     embeddings: local.surfaces.includes("embeddings") ? EMBEDDING_SUPPORT : null,
     rerank: local.surfaces.includes("rerank") ? RERANK_SUPPORT : null,
     moderations: null,
+    images: local.surfaces.includes("images") ? IMAGE_SUPPORT : null,
     speech: null,
     transcriptions: null,
     sandbox: false,
@@ -205,6 +207,13 @@ const EMBEDDING_SUPPORT: EmbeddingSupport = {
 /** vLLM, Infinity and llama.cpp serve it. */
 const RERANK_SUPPORT: RerankSupport = { interface: "jina", documentsMax: null, batchMax: null };
 
+/** LocalAI, vLLM-Omni and stable-diffusion.cpp serve it; edits are forms there. */
+const IMAGE_SUPPORT: ImageSupport = compileImageSupport({
+  interface: "openai",
+  operations: ["generation", "edit", "variation"],
+  response_format: true,
+});
+
 const zero: Decimal = { digits: 0n, scale: 0 };
 
 /** Zero, not unknown: node usage is never charged. */
@@ -219,6 +228,7 @@ const FREE_PRICE: Price = {
   audioOutputPer1mTokens: zero,
   per1mCharacters: zero,
   perMinuteAudio: zero,
+  perImage: zero,
   perRequest: null,
   tiers: [],
 };

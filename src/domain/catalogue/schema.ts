@@ -26,6 +26,7 @@ import {
   webAddress,
   yesNo,
 } from "./field-schemas.ts";
+import { imagesEntry } from "./images-support.ts";
 import { moderationsEntry } from "./moderations-support.ts";
 import { rerankEntry } from "./rerank-support.ts";
 import { speechEntry } from "./speech-support.ts";
@@ -56,6 +57,11 @@ const priceRow = z.strictObject({
   from: day.optional().describe("First day (UTC) on which the row applies. Absent: from the beginning."),
   currency: currencyCode.describe("A code of currencies.json."),
   ...priceFields,
+  image_prices: z
+    .array(z.strictObject({ size: text.optional(), quality: text.optional(), per_image: amount }))
+    .min(1)
+    .optional()
+    .describe("Prices per image by size and quality; the first row that fits applies. Absent members fit all."),
   free: z.literal(true).optional().describe("Free of charge: every price of the row is 0."),
   tiers: z.array(tier).optional().describe("Prices for long requests, smallest threshold first."),
   extras: z
@@ -87,6 +93,7 @@ const endpoint = z.strictObject({
   decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format for decisions."),
   decisions: decisionsEntry.optional().describe("Decision support. Absent: the provider's."),
   embeddings: embeddingsEntry.optional().describe("Embedding support. Absent: the provider's."),
+  images: imagesEntry.optional().describe("Image support. Absent: the provider's."),
   moderations: moderationsEntry.optional().describe("Moderation support. Absent: the provider's."),
   rerank: rerankEntry.optional().describe("Rerank support. Absent: the provider's."),
   speech: speechEntry.optional().describe("Speech support. Absent: the provider's."),
@@ -182,6 +189,7 @@ export const ProviderFile = z.strictObject({
   responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
   decisions: decisionsEntry.optional().describe("Decision support of its endpoints."),
   embeddings: embeddingsEntry.optional().describe("Embedding support of its endpoints."),
+  images: imagesEntry.optional().describe("Image support of its endpoints."),
   moderations: moderationsEntry.optional().describe("Moderation support of its endpoints."),
   rerank: rerankEntry.optional().describe("Rerank support of its endpoints."),
   speech: speechEntry.optional().describe("Speech support of its endpoints."),

@@ -89,16 +89,16 @@ function rowProblems(
   const problems: CatalogueProblem[] = [];
   const rate = perEur.get(row.currency);
   if (rate === undefined) problems.push(unknownCurrencyProblem(childLocation(at, "currency"), row.currency));
-  if (PRICE_FIELDS.every((name) => row[name] === undefined))
+  if (PRICE_FIELDS.every((name) => row[name] === undefined) && row.image_prices === undefined)
     problems.push(problemAt(at, "has no price: omit the row if the price is unknown"));
   if (row.evidence !== undefined && row.evidence.read > today)
     problems.push(problemAt(childLocation(at, "evidence", "read"), `${row.evidence.read} is in the future`));
-  if (row.per_image !== undefined)
-    problems.push(
-      problemAt(childLocation(at, "per_image"), "has no effect, because no surface generates images: omit it"),
-    );
   const amounts = [
     ...PRICE_FIELDS.map((name) => ({ at: childLocation(at, name), figure: row[name] })),
+    ...(row.image_prices ?? []).map(({ per_image: figure }, index) => ({
+      at: childLocation(at, "image_prices", index, "per_image"),
+      figure,
+    })),
     ...(row.tiers ?? []).flatMap(({ above_input_tokens: _, ...tier }, index) =>
       Object.entries(tier).map(([name, figure]) => ({ at: childLocation(at, "tiers", index, name), figure })),
     ),

@@ -12,6 +12,7 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   embeddings: ["request"],
   rerank: ["request", "answer"],
   moderations: ["request", "answer"],
+  images: ["request"],
   transcriptions: ["request", "answer"],
   speech: ["request"],
 };

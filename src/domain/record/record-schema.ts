@@ -35,6 +35,8 @@ const tokens = z.object({
   reasoningTokens: z.number(),
   audioInputTokens: z.number(),
   audioOutputTokens: z.number(),
+  imageInputTokens: z.number().exactOptional(),
+  imageOutputTokens: z.number().exactOptional(),
 });
 
 const usage: z.ZodType<UsageRecord> = tokens.extend({

@@ -14,6 +14,10 @@ export type UnitRates = TokenRates & {
     readonly perAudioOutputToken: number;
     readonly perAudioInputToken: number;
     readonly perSearchUnit: number;
+    readonly perImage: number;
+    /** For prices that depend on the request. */
+    readonly nanosPerUnit: number;
+    readonly perImageOutputToken: number;
   };
 };
 
@@ -22,7 +26,9 @@ export type ExpectedUnits = {
   readonly characters: number;
   readonly seconds: number;
   readonly audioOutputTokens: number;
+  readonly imageOutputTokens?: number;
   readonly searchUnits?: number;
+  readonly images?: number;
   /** For audio input; billed only when seconds are not. */
   readonly transcript?: { readonly audioInputTokens: number; readonly outputTokens: number };
 };
@@ -87,13 +93,17 @@ export function unitRates(
 
 function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
   const { per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens } = price;
-  const { per1kSearchUnits = null } = price;
-  if (
-    [per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens, per1kSearchUnits].every(
-      (unitPrice) => unitPrice === null,
-    )
-  )
-    return {};
+  const { per1kSearchUnits = null, perImage = null, imageOutputPer1mTokens = null } = price;
+  const audio = [perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens];
+  const others = [
+    ...audio,
+    per1mCharacters,
+    per1kSearchUnits,
+    perImage,
+    imageOutputPer1mTokens,
+    price.imagePrices ?? null,
+  ];
+  if (others.every((unitPrice) => unitPrice === null)) return {};
   const nanos = (value: Decimal | null, times: number) =>
     value === null ? 0 : (decimalToNumber(value) * nanosPerUnit) / times;
   const perCharacter = nanos(per1mCharacters, PER_MILLION);
@@ -101,17 +111,23 @@ function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "unit
   const perAudioOutputToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
   const perAudioInputToken = nanos(audioInputPer1mTokens ?? price.inputPer1mTokens, PER_MILLION);
   const perSearchUnit = nanos(per1kSearchUnits, 1000);
-  return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken, perSearchUnit } };
+  const images = {
+    perImage: nanos(perImage, 1),
+    nanosPerUnit,
+    perImageOutputToken: nanos(imageOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION),
+  };
+  return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken, perSearchUnit, ...images } };
 }
 
 /** The part of the cost that is not text. */
 export function expectedUnitNanos(rates: UnitRates, expected: ExpectedUnits): number {
   const { units } = rates;
-  const { characters, seconds, audioOutputTokens, searchUnits = 0, transcript } = expected;
+  const { characters, seconds, audioOutputTokens, searchUnits = 0, images = 0, transcript } = expected;
   const transcriptCost = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
   if (units === undefined) return transcriptCost;
   const durationCost = seconds * (units.perSecond ?? 0);
-  const unitCost = characters * units.perCharacter + searchUnits * units.perSearchUnit;
+  const imageCost = images * units.perImage + (expected.imageOutputTokens ?? 0) * units.perImageOutputToken;
+  const unitCost = characters * units.perCharacter + searchUnits * units.perSearchUnit + imageCost;
   return transcriptCost + unitCost + durationCost + audioOutputTokens * units.perAudioOutputToken;
 }
 

@@ -35,6 +35,8 @@ export function planAttempts(request: PlanRequest, context: PlanningContext): Pl
   if (target.is === "model" && !context.snapshot.models.has(target.modelId)) return planForAbsentModel(check, target);
   const capable =
     target.is === "model" ? filterTargetModel(target.modelId, check) : filterRouterPool(target.router?.spec, check);
+  const { reprice } = request.requirements;
+  if (reprice !== undefined) for (const [at, row] of capable.eligible.entries()) capable.eligible[at] = reprice(row);
   const { rejectedClaims, nowMs } = context;
   const filtered =
     rejectedClaims === undefined ? capable : withoutRejected(capable, request.requirements, rejectedClaims, nowMs);

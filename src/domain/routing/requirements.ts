@@ -2,8 +2,10 @@ import type { Fault } from "../../contract/faults.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/need.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
-import type { Endpoint, Model } from "../catalogue/catalogue.ts";
-import type { ExpectedUnits } from "./cost.ts";
+import type { Endpoint, Model, Price } from "../catalogue/catalogue.ts";
+import type { ExpectedUnits, UnitRates } from "./cost.ts";
+
+export type PricedEndpoint = { readonly endpoint: Endpoint; readonly price: Price; readonly rates: UnitRates };
 
 /** What a request requires of an endpoint. */
 export type Requirements = {
@@ -28,6 +30,8 @@ export type Requirements = {
   readonly outputLimitKind?: "wanted" | "bound";
   /** Expected units on surfaces that are not billed by text tokens. */
   readonly billedUnits?: ExpectedUnits | undefined;
+  /** Comparisons, holds and charges use the part of the price that applies to the request; absent: all of it. */
+  readonly reprice?: (<Row extends PricedEndpoint>(row: Row) => Row) | undefined;
   /** The fault when no endpoint serves the model on this surface; absent: a generic one. */
   readonly unservedFault?: ((modelId: string) => Fault | undefined) | undefined;
   /** Replaces the chat checks on other surfaces. */

@@ -11,6 +11,7 @@ export const SCOPES = [
   "inference:embeddings",
   "inference:rerank",
   "inference:moderations",
+  "inference:images",
   "inference:audio",
   "inference:models",
   "inference:decisions",

@@ -22,7 +22,7 @@ export type LevelAttestation = {
   readonly endedAtMs: number | null;
 };
 
-export const NODE_SURFACES = ["chat", "embeddings", "rerank"] as const;
+export const NODE_SURFACES = ["chat", "embeddings", "rerank", "images"] as const;
 export type NodeSurface = (typeof NODE_SURFACES)[number];
 
 /** A workspace's own machine, connected through a tunnel. */

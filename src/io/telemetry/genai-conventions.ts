@@ -95,6 +95,7 @@ const OPERATIONS: Readonly<Record<Surface, string>> = {
   embeddings: "embeddings",
   rerank: "rerank",
   moderations: "moderation",
+  images: "image_generation",
   transcriptions: "transcription",
   speech: "speech",
   decisions: "decision",

@@ -25,6 +25,7 @@ const ROUTES: Readonly<Record<Surface, string>> = {
   transcriptions: "/v1/audio/transcriptions",
   rerank: "/v1/rerank",
   moderations: "/v1/moderations",
+  images: "/v1/images/generations",
   speech: "/v1/audio/speech",
   decisions: "/v1/decisions",
 };

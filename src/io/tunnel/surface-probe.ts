@@ -12,6 +12,7 @@ const REQUEST_TIMEOUT_MS = 4_000;
 
 const EMBEDDINGS: readonly NodeSurface[] = ["embeddings"];
 const RERANK: readonly NodeSurface[] = ["rerank"];
+const IMAGES: readonly NodeSurface[] = ["images"];
 const CHAT: readonly NodeSurface[] = ["chat"];
 const BOTH: readonly NodeSurface[] = ["chat", "embeddings"];
 
@@ -57,12 +58,16 @@ export class SurfaceProbe {
 /** Before embeddings, because names such as `bge-reranker-v2` have both words. */
 const RERANK_NAME = /rerank/i;
 
+/** By name only: a probe would generate an image. */
+const IMAGE_NAME = /(?:^|[/:_.-])(?:flux|sdxl|stable-?diffusion|qwen-image)/i;
+
 const typedSurfaces = (type: string) => (/^embedding/.test(type) ? EMBEDDINGS : CHAT);
 
 const EMBEDDING_NAME = /(?:^|[/:_.-])(?:embed\w*|bge|e5|gte)(?:$|[/:_.-])/i;
 
 function guessedSurfaces(id: string): readonly NodeSurface[] {
   if (RERANK_NAME.test(id)) return RERANK;
+  if (IMAGE_NAME.test(id)) return IMAGES;
   return EMBEDDING_NAME.test(id) ? EMBEDDINGS : CHAT;
 }
 
@@ -101,6 +106,7 @@ async function ranks(local: LocalServer, id: string): Promise<boolean> {
 
 /** One embedding of one word, and one output token only if that succeeds. Undefined: the server did not respond. */
 async function probedSurfaces(local: LocalServer, id: string): Promise<readonly NodeSurface[] | undefined> {
+  if (IMAGE_NAME.test(id)) return IMAGES;
   if (await ranks(local, id)) return RERANK;
   const embedded = await ask(local, "POST", "embeddings", { model: id, input: "hello" });
   if (embedded === undefined || isTemporary(embedded.status)) return undefined;

@@ -20,6 +20,8 @@ const REPLACEMENT_CHAR = "\uFFFD";
 
 /** The file of a form, spooled so that it can be read repeatedly, with its audio duration if it could be measured. */
 export type UploadedFile = {
+  /** The name of its field. */
+  readonly field: string;
   readonly filename: string;
   readonly contentType: string;
   readonly bytes: number;
@@ -30,18 +32,26 @@ export type UploadedFile = {
   read(): AsyncIterable<Buffer>;
 };
 
-/** A parsed form: fields in their order, and the file if there is one. */
+/** A parsed form: fields and files in their order. */
 export type UploadedForm = {
   readonly fields: readonly (readonly [name: string, value: string])[];
-  readonly file: UploadedFile | undefined;
-  /** Releases the file. */
+  readonly files: readonly UploadedFile[];
+  /** Releases the files. */
   close(): void;
 };
 
-/** Parses a form as it arrives. The file is spooled chunk by chunk and never held in memory as a whole. */
-export function readMultipartForm(source: Readable, contentType: string, storage: SpoolStorage): Promise<UploadedForm> {
+/** Which files a form may have: the most of each name. */
+export type FormFiles = Readonly<Record<string, number>>;
+
+/** Parses a form as it arrives. Files are spooled chunk by chunk and never held in memory as a whole. */
+export function readMultipartForm(
+  source: Readable,
+  contentType: string,
+  storage: SpoolStorage,
+  expected: FormFiles,
+): Promise<UploadedForm> {
   return new Promise((resolve, reject) => {
-    const reader = new MultipartFormReader(storage);
+    const reader = new MultipartFormReader(storage, expected);
     let isDone = false;
     const fail = (problem: unknown) => {
       if (isDone) return;
@@ -97,19 +107,20 @@ export function readMultipartForm(source: Readable, contentType: string, storage
 }
 
 class MultipartFormReader {
-  readonly #spool: UploadSpool;
+  readonly #storage: SpoolStorage;
+  readonly #expected: FormFiles;
   readonly #fields: (readonly [name: string, value: string])[] = [];
-  readonly #hash = createHash("sha256");
-  readonly #meter = fileMeter();
-  #fileInfo: { readonly filename: string; readonly type: string } | undefined;
+  readonly #files: FileReader[] = [];
+  #isClosed = false;
 
-  constructor(storage: SpoolStorage) {
-    this.#spool = new UploadSpool(storage);
+  constructor(storage: SpoolStorage, expected: FormFiles) {
+    this.#storage = storage;
+    this.#expected = expected;
   }
 
   field(name: string | undefined, value: string, completeness: "complete" | "truncated"): Fault | undefined {
     if (name === undefined || name === "") return malformed("a part has no name");
-    if (name === "file") return invalidValue(name, "must be sent as a file, with a file name");
+    if (this.#maxOf(name) > 0) return invalidValue(name, "must be sent as a file, with a file name");
     const param = name.slice(0, NAME_CHARS_MAX);
     if (name.length > NAME_CHARS_MAX) return unknownField(param);
     if (completeness === "truncated") return invalidValue(param, `must have at most ${FIELD_MAX_BYTES} bytes`);
@@ -125,13 +136,15 @@ class MultipartFormReader {
     info: { readonly filename: string; readonly type: string },
     fail: (problem: unknown) => void,
   ): Fault | undefined {
-    if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
-    if (this.#fileInfo !== undefined) return invalidValue(name, "is sent twice");
-    this.#fileInfo = { filename: sanitizeFilename(info.filename), type: info.type };
+    const max = this.#maxOf(name);
+    if (name === undefined || max === 0) return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
+    if (this.#files.filter(({ field }) => field === name).length >= max)
+      return invalidValue(name, max === 1 ? "is sent twice" : `has more than ${max} files`);
+    const file = new FileReader(name, info, this.#storage);
+    this.#files.push(file);
+    if (this.#isClosed) file.close();
     stream.on("data", (chunk: Buffer) => {
-      this.#hash.update(chunk);
-      this.#meter.push(chunk);
-      const writing = this.#spoolChunk(chunk, fail);
+      const writing = file.push(chunk, fail);
       if (writing === undefined) return;
       stream.pause();
       writing.then(() => stream.resume(), fail);
@@ -139,7 +152,43 @@ class MultipartFormReader {
     return undefined;
   }
 
-  #spoolChunk(chunk: Buffer, fail: (problem: unknown) => void): Promise<void> | undefined {
+  form(): UploadedForm {
+    return { fields: this.#fields, files: this.#files.map((file) => file.uploaded()), close: () => this.close() };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const file of this.#files) file.close();
+  }
+
+  #maxOf(name: string | undefined): number {
+    return name !== undefined && Object.hasOwn(this.#expected, name) ? (this.#expected[name] ?? 0) : 0;
+  }
+}
+
+/** One file of a form while it arrives. */
+class FileReader {
+  readonly field: string;
+  readonly #filename: string;
+  readonly #type: string;
+  readonly #spool: UploadSpool;
+  readonly #hash = createHash("sha256");
+  readonly #meter = fileMeter();
+
+  constructor(
+    field: string,
+    { filename, type }: { readonly filename: string; readonly type: string },
+    storage: SpoolStorage,
+  ) {
+    this.field = field;
+    this.#filename = sanitizeFilename(filename);
+    this.#type = type;
+    this.#spool = new UploadSpool(storage);
+  }
+
+  push(chunk: Buffer, fail: (problem: unknown) => void): Promise<void> | undefined {
+    this.#hash.update(chunk);
+    this.#meter.push(chunk);
     try {
       return this.#spool.add(chunk);
     } catch (problem) {
@@ -148,31 +197,27 @@ class MultipartFormReader {
     }
   }
 
-  form(): UploadedForm {
-    const spool = this.#spool;
-    const file =
-      this.#fileInfo === undefined
-        ? undefined
-        : {
-            filename: this.#fileInfo.filename,
-            contentType: this.#contentTypeOf(this.#fileInfo.type),
-            bytes: spool.bytes,
-            seconds: this.#meter.seconds(),
-            skippedBytes: this.#meter.skippedBytes(),
-            sha256: this.#hash.digest(),
-            read: () => spool.read(),
-          };
-    return { fields: this.#fields, file, close: () => spool.close() };
+  uploaded(): UploadedFile {
+    return {
+      field: this.field,
+      filename: this.#filename,
+      contentType: this.#contentTypeOf(this.#type),
+      bytes: this.#spool.bytes,
+      seconds: this.#meter.seconds(),
+      skippedBytes: this.#meter.skippedBytes(),
+      sha256: this.#hash.digest(),
+      read: () => this.#spool.read(),
+    };
+  }
+
+  close(): void {
+    this.#spool.close();
   }
 
   /** The declared type, or one detected from the bytes. */
   #contentTypeOf(declared: string): string {
     if (declared !== DEFAULT_PART_TYPE && MEDIA_TYPE.test(declared)) return declared;
     return this.#meter.mediaType() ?? "application/octet-stream";
-  }
-
-  close(): void {
-    this.#spool.close();
   }
 }
 

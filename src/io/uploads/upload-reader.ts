@@ -2,11 +2,11 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { DiskSpace } from "../disk-space.ts";
-import { readMultipartForm, type UploadedForm } from "./multipart-form.ts";
+import { type FormFiles, readMultipartForm, type UploadedForm } from "./multipart-form.ts";
 import { SPOOL_PREFIX, type SpoolStorage, UploadQuota } from "./upload-spool.ts";
 
 /** Reads uploaded forms; their files are spooled until the form is closed. */
-export type UploadReader = { read(source: Readable, contentType: string): Promise<UploadedForm> };
+export type UploadReader = { read(source: Readable, contentType: string, expected: FormFiles): Promise<UploadedForm> };
 
 /** `folder` is for spool files only. A process that was killed between creating and unlinking a file left it: removed here. */
 export async function openUploadReader(
@@ -18,5 +18,5 @@ export async function openUploadReader(
   for (const name of await readdir(folder))
     if (name.startsWith(SPOOL_PREFIX)) await rm(path.join(folder, name), { force: true });
   const storage: SpoolStorage = { folder, isFull: () => disk.isLow, quota: new UploadQuota(quotaBytes) };
-  return { read: (source, contentType) => readMultipartForm(source, contentType, storage) };
+  return { read: (source, contentType, expected) => readMultipartForm(source, contentType, storage, expected) };
 }

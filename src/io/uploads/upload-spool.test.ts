@@ -131,10 +131,10 @@ test("a form is parsed the same wherever it is split", async () => {
   );
   for (let cut = 0; cut <= bytes.length; cut += 1) {
     const source = Readable.from([bytes.subarray(0, cut), bytes.subarray(cut)]);
-    const form = await uploads.read(source, "multipart/form-data; boundary=b");
+    const form = await uploads.read(source, "multipart/form-data; boundary=b", { file: 1 });
     expect(form.fields).toEqual([["model", "m\u00e9"]]);
-    expect(form.file?.filename).toBe("a.wav");
-    const read = Buffer.concat(await Array.fromAsync(form.file?.read() ?? []));
+    expect(form.files[0]?.filename).toBe("a.wav");
+    const read = Buffer.concat(await Array.fromAsync(form.files[0]?.read() ?? []));
     expect(read.toString()).toBe("\r\n--\r\n-b--\r\n");
     form.close();
   }
@@ -152,6 +152,6 @@ test.each([
   ["alone", "--b\n--b--\r\n"],
 ])("rejects a part whose header does not end: %s", async (_where, text) => {
   const uploads = await openUploadReader(folder, { isLow: false }, QUOTA_BYTES);
-  const read = uploads.read(Readable.from([Buffer.from(text)]), "multipart/form-data; boundary=b");
+  const read = uploads.read(Readable.from([Buffer.from(text)]), "multipart/form-data; boundary=b", { file: 1 });
   await expect(read).rejects.toMatchObject({ code: "invalid_request" });
 });

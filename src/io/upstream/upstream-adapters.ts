@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
+import type { ImageSupport } from "../../domain/catalogue/images-support.ts";
 import type { ModerationSupport } from "../../domain/catalogue/moderations-support.ts";
 import type { RerankSupport } from "../../domain/catalogue/rerank-support.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
@@ -20,6 +21,8 @@ import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../.
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import type { EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
+import { openaiImages } from "../../language/images/openai.ts";
+import type { ImageWireFormat } from "../../language/images/wire-format.ts";
 import { mistralModerations, openaiModerations } from "../../language/moderations/openai.ts";
 import type { ModerationWireFormat } from "../../language/moderations/wire-format.ts";
 import { bedrockCohereRerank, cohereRerank } from "../../language/rerank/cohere.ts";
@@ -66,6 +69,7 @@ type UpstreamAdapterTable = {
   readonly generation: Readonly<Record<GenerationFormat, GenerationAdapter>>;
   readonly embeddings: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>>;
   readonly rerank: Readonly<Record<RerankSupport["interface"], RerankWireFormat>>;
+  readonly images: Readonly<Record<ImageSupport["interface"], ImageWireFormat>>;
   /** Moderations of decision models go over their decisions interface. */
   readonly moderations: Readonly<Record<Exclude<ModerationSupport["interface"], "decisions">, ModerationWireFormat>>;
   readonly speech: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>>;
@@ -103,6 +107,7 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     vllm: vllmRerank,
     tei: teiRerank,
   },
+  images: { openai: openaiImages },
   moderations: { openai: openaiModerations, mistral: mistralModerations },
   speech: {
     openai: openaiSpeech,

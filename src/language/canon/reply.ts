@@ -20,6 +20,8 @@ export type WholeReply = {
   readonly outputWeight: number;
   /** Memory of a long reply that no longer needs its document; absent: it does. */
   readonly heldBytes?: number | undefined;
+  /** Billed if the provider reports no usage; absent: input and output are estimated by length. */
+  readonly estimate?: Usage | undefined;
   /** Billed units other than tokens. */
   readonly units?: MeteredUnits | undefined;
   /** Number of prompts that the usage covers; absent: one. */
@@ -47,6 +49,7 @@ export type WholeReply = {
 export type MeteredUnits = {
   readonly characters?: number | undefined;
   readonly seconds?: number | undefined;
+  readonly images?: number | undefined;
   readonly searchUnits?: number | undefined;
 };
 

@@ -154,8 +154,9 @@ export function isImplausibleUsage(
   );
 }
 
-/** Counts of a record; search units are absent where there are none. */
-export function unitCounts({ characters, seconds, searchUnits }: MeteredUnits = {}) {
+/** Counts of a record; search units and images are absent where there are none. */
+export function unitCounts({ characters, seconds, searchUnits, images }: MeteredUnits = {}) {
   const counts = { characters: characters ?? null, seconds: seconds ?? null };
+  if (images !== undefined) return { ...counts, images };
   return searchUnits === undefined ? counts : { ...counts, searchUnits };
 }

@@ -11,6 +11,9 @@ export type TokenCounts = {
   readonly isReasoningUncounted?: true;
   readonly audioInputTokens: number;
   readonly audioOutputTokens: number;
+  /** Parts with a price of their own; absent: none. */
+  readonly imageInputTokens?: number;
+  readonly imageOutputTokens?: number;
 };
 
 export const REASONING_UNCOUNTED = { isReasoningUncounted: true } as const;
@@ -45,6 +48,8 @@ export function latestUsage<T extends TokenCounts>(before: T | undefined, report
 }
 
 export function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
+  const imageInput = (addend.imageInputTokens ?? 0) + sign * (other.imageInputTokens ?? 0);
+  const imageOutput = (addend.imageOutputTokens ?? 0) + sign * (other.imageOutputTokens ?? 0);
   const hourLong = (addend.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
   return {
     inputTokens: addend.inputTokens + sign * other.inputTokens,
@@ -58,6 +63,8 @@ export function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 |
       : {}),
     audioInputTokens: addend.audioInputTokens + sign * other.audioInputTokens,
     audioOutputTokens: addend.audioOutputTokens + sign * other.audioOutputTokens,
+    ...(imageInput === 0 ? {} : { imageInputTokens: imageInput }),
+    ...(imageOutput === 0 ? {} : { imageOutputTokens: imageOutput }),
   };
 }
 

@@ -28,11 +28,17 @@ export function decodeImage(url: string): DecisionImage | DecisionImageProblem {
   const isWhole = base64.endsWith("=") ? base64.length % 4 === 0 : base64.length % 4 !== 1;
   if (!BASE64.test(base64) || !isWhole) return { problem: "is not base64" };
   // The header suffices for type and size.
-  const bytes = Buffer.from(base64.slice(0, HEADER_CHARS), "base64");
+  const header = readImageHeader(Buffer.from(base64.slice(0, HEADER_CHARS), "base64"));
+  if ("problem" in header) return header;
+  const padded = base64.padEnd(Math.ceil(base64.length / 4) * 4, "=");
+  return { ...header, base64: padded };
+}
+
+/** The type and size that the first bytes of an image state. */
+export function readImageHeader(bytes: Buffer): Omit<DecisionImage, "base64"> | DecisionImageProblem {
   const mediaType = detectImageType(bytes);
   if (mediaType === undefined) return { problem: `is not an image of a supported format: ${FORMATS}` };
-  const padded = base64.padEnd(Math.ceil(base64.length / 4) * 4, "=");
-  return { mediaType, base64: padded, size: imageSize(mediaType, bytes) };
+  return { mediaType, size: imageSize(mediaType, bytes) };
 }
 
 export function imageUrl({ mediaType, base64 }: DecisionImage): string {

@@ -152,6 +152,16 @@ export const NO_OP_FIELDS = {
     { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],
   moderations: [{ path: "provider", why: OWN }, DATA_CLASSES],
+  images: [
+    { path: "provider", why: OWN },
+    DATA_CLASSES,
+    ...["size", "quality", "background", "moderation"].map(
+      (path) => ({ path, values: ["auto"], why: DEFAULT }) as const,
+    ),
+    { path: "response_format", values: ["b64_json"], why: DEFAULT },
+    { path: "n", values: [1], why: DEFAULT },
+    { path: "stream", values: [false], why: DEFAULT },
+  ],
   transcriptions: [
     { path: "provider", why: OWN },
     DATA_CLASSES,

@@ -14,6 +14,7 @@ const SURFACES: readonly Option[] = [
   { value: "embeddings", label: "Embeddings" },
   { value: "rerank", label: "Rerank" },
   { value: "moderations", label: "Moderations" },
+  { value: "images", label: "Images" },
   { value: "speech", label: "Speech" },
   { value: "transcriptions", label: "Transcription" },
   { value: "decisions", label: "Decisions" },

@@ -28,6 +28,7 @@ export const SCOPES = [
   { value: "inference:embeddings", label: "Embeddings", hint: "Text embeddings" },
   { value: "inference:rerank", label: "Rerank", hint: "Documents ranked by a query" },
   { value: "inference:moderations", label: "Moderations", hint: "Texts and images judged by category" },
+  { value: "inference:images", label: "Images", hint: "Images generated, edited and varied" },
   { value: "inference:audio", label: "Audio", hint: "Speech and transcriptions" },
   { value: "inference:models", label: "Models", hint: "Model list" },
   { value: "inference:decisions", label: "Decisions", hint: "Typed decisions" },

@@ -59,7 +59,7 @@ export function ModelMapping({ workspace, node, isAdmin }: Props) {
 }
 
 /** Surfaces that nodes serve. */
-const NODE_SURFACES = ["chat", "embeddings", "rerank"];
+const NODE_SURFACES = ["chat", "embeddings", "rerank", "images"];
 
 function AddMapping({
   node,

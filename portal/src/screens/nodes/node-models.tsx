@@ -80,6 +80,7 @@ const CHOICES: readonly { readonly value: string; readonly label: string; readon
   { value: "chat", label: "Chat", surfaces: ["chat"] },
   { value: "embeddings", label: "Embeddings", surfaces: ["embeddings"] },
   { value: "rerank", label: "Rerank", surfaces: ["rerank"] },
+  { value: "images", label: "Images", surfaces: ["images"] },
   { value: "chat,embeddings", label: "Chat and embeddings", surfaces: ["chat", "embeddings"] },
 ];
 

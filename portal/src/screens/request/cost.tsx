@@ -19,6 +19,7 @@ const LINES: readonly {
   { used: "output_tokens", label: "Output tokens", price: "output_per_1m_tokens", per: "1M tokens" },
   { used: "reasoning_tokens", label: "Reasoning tokens", price: "reasoning_per_1m_tokens", per: "1M tokens" },
   { used: "characters", label: "Characters", price: "per_1m_characters", per: "1M characters" },
+  { used: "images", label: "Images", price: "per_image", per: "image" },
   { used: "search_units", label: "Search units", price: "per_1k_search_units", per: "1K search units" },
   { used: "seconds", label: "Audio seconds", price: "per_minute_audio", per: "minute" },
 ];

@@ -69,6 +69,7 @@ const ROW: RequestRow = {
     output_tokens: null,
     reasoning_tokens: null,
     characters: null,
+    images: null,
     search_units: null,
     seconds: null,
     estimated: false,

@@ -17,6 +17,7 @@ const SURFACE_NAMES: Readonly<Record<Surface, Surface>> = {
   embeddings: "embeddings",
   rerank: "rerank",
   moderations: "moderations",
+  images: "images",
   transcriptions: "transcriptions",
   speech: "speech",
   decisions: "decisions",

@@ -197,6 +197,7 @@ describe("request log", () => {
         reasoning_tokens: 3,
         characters: null,
         seconds: null,
+        images: null,
         search_units: null,
         estimated: false,
       },

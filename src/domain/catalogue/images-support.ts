@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { IMAGE_OPERATIONS, IMAGE_PARAMETERS } from "../../language/images/call.ts";
+import { count, text } from "./field-schemas.ts";
+
+const IMAGE_INTERFACES = ["openai"] as const;
+
+/** A list where the provider has the same names as OpenAI's format. */
+const names = z.union([z.array(text).min(1), z.record(text, text)]);
+
+export const imagesEntry = z.strictObject({
+  interface: z.enum(IMAGE_INTERFACES).describe("`openai`: also servers with the same format."),
+  operations: z.array(z.enum(IMAGE_OPERATIONS)).min(1).optional().describe("Absent: generation only."),
+  edits_as: z.enum(["form", "json"]).optional().describe("How images to edit are sent. Absent: as a form."),
+  sizes: names.optional().describe("Supported sizes, or the provider's name of each. Absent: any is sent unchanged."),
+  default_size: text.optional().describe("Sent for `auto` or no size. Absent: none is sent."),
+  qualities: names
+    .optional()
+    .describe("Supported qualities, or the provider's name of each. Absent: the request must not set one."),
+  default_quality: text.optional().describe("Sent for `auto` or no quality. Absent: none is sent."),
+  images_max: count.optional().describe("Images per request of the provider; further ones are further requests."),
+  inputs_max: count.optional().describe("Images that an edit may have. Absent: 1."),
+  mask: z.boolean().optional().describe("Whether edits may have a mask."),
+  prompt_chars_max: count.optional().describe("Longest prompt, in characters."),
+  parameters: z.array(z.enum(IMAGE_PARAMETERS)).optional().describe("Supported optional parameters. Absent: none."),
+  response_format: z.boolean().optional().describe("Whether `response_format` must ask for base64."),
+  stream: z.boolean().optional().describe("Whether partial images can be streamed."),
+  tokens_per_image: count
+    .optional()
+    .describe("Most output tokens of one image, to hold for. Absent: 8192. Only for prices per token."),
+});
+export type ImagesEntry = z.infer<typeof imagesEntry>;
+
+/** Image support of an endpoint. */
+export type ImageSupport = {
+  readonly interface: (typeof IMAGE_INTERFACES)[number];
+  readonly operations: readonly (typeof IMAGE_OPERATIONS)[number][];
+  readonly editsAs: "form" | "json";
+  /** The provider's name of each; null: any. */
+  readonly sizes: Readonly<Record<string, string>> | null;
+  readonly defaultSize: string | undefined;
+  /** Null: none can be set. */
+  readonly qualities: Readonly<Record<string, string>> | null;
+  readonly defaultQuality: string | undefined;
+  readonly imagesMax: number;
+  readonly inputsMax: number;
+  readonly mask: boolean;
+  readonly promptCharsMax: number | null;
+  readonly parameters: readonly (typeof IMAGE_PARAMETERS)[number][];
+  readonly sendsResponseFormat: boolean;
+  readonly stream: boolean;
+  readonly tokensPerImage: number;
+};
+
+/** What OpenAI documents. */
+const IMAGES_MAX = 10;
+const TOKENS_PER_IMAGE = 8192;
+
+export function compileImageSupport(entry: ImagesEntry): ImageSupport {
+  return {
+    interface: entry.interface,
+    operations: entry.operations ?? ["generation"],
+    editsAs: entry.edits_as ?? "form",
+    sizes: namesOf(entry.sizes),
+    defaultSize: entry.default_size,
+    qualities: namesOf(entry.qualities),
+    defaultQuality: entry.default_quality,
+    imagesMax: entry.images_max ?? IMAGES_MAX,
+    inputsMax: entry.inputs_max ?? 1,
+    mask: entry.mask ?? false,
+    promptCharsMax: entry.prompt_chars_max ?? null,
+    parameters: entry.parameters ?? [],
+    sendsResponseFormat: entry.response_format ?? false,
+    stream: entry.stream ?? false,
+    tokensPerImage: entry.tokens_per_image ?? TOKENS_PER_IMAGE,
+  };
+}
+
+function namesOf(entry: z.infer<typeof names> | undefined): Readonly<Record<string, string>> | null {
+  if (entry === undefined) return null;
+  return Array.isArray(entry) ? Object.fromEntries(entry.map((name) => [name, name])) : entry;
+}
