@@ -11,7 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, "..");
 let gateway: TestGateway;
 const folder = mkdtempSync(path.join(tmpdir(), "config-"));
 beforeAll(async () => {
-  gateway = await startGateway({ env: { GATEWAY_WEBHOOK_PRIVATE: "on" } });
+  gateway = await startGateway({ env: { GATEWAY_WEBHOOK_PRIVATE: "on", GATEWAY_DETECTOR_PRIVATE: "on" } });
 });
 afterAll(async () => {
   await gateway.close();
@@ -199,6 +199,17 @@ describe("files that cannot be applied", () => {
     );
     expect([policy.code, policy.stderr]).toEqual([1, expect.stringContaining("acme/none")]);
     expect(await json("workspace", "show", "fixed")).toMatchObject({ name: "fixed" });
+  });
+
+  test("OPS-22 CLASS-01 a data class with an external detector stays as it is", async () => {
+    const config = (term: string) =>
+      `version: 1\nworkspaces: { detecting: { data_classes: { people: { terms: [${term}] } } } }`;
+    await apply(config("Bluebird"));
+    const detector = { url: "http://127.0.0.1:9/analyze", language: "en", country: "DE", token: "t" };
+    await gateway.manage("PUT", "/workspaces/detecting/data-classes/people", { terms: ["Bluebird"], detector });
+    expect(await apply(config("Bluebird"))).toEqual(agreed);
+    const refused = await apply(config("Nightjar"));
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("people: has an external detector")]);
   });
 
   test("OPS-22 a change that is refused midway names it and how many were made, and keeps the secrets of those", async () => {

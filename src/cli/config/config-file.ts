@@ -18,7 +18,9 @@ const WorkspaceConfig = z
     name: WorkspaceCreate.shape.name,
     currency: WorkspaceCreate.shape.currency,
     key_policy: KeyPolicyPatch.optional(),
-    data_classes: named(CustomClassPut).optional().meta({ description: "The workspace's own data classes, by name." }),
+    data_classes: named(CustomClassPut.omit({ detector: true }))
+      .optional()
+      .meta({ description: "The workspace's own data classes, by name." }),
     policy: PolicyPatch.optional(),
     routers: named(RouterPut)
       .optional()

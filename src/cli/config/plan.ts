@@ -137,6 +137,8 @@ function planMember(
       `workspaces.${workspace}.${resource.section}.${name}.${blocked.path}: is ${showValue(blocked.from)} and cannot be changed. Use another name, which creates another ${kind}.`,
     );
   if (fields.length === 0) return [];
+  if (existing.blocked !== undefined)
+    throw new CliError(`workspaces.${workspace}.${resource.section}.${name}: ${existing.blocked}.`);
   const body = Object.fromEntries(Object.entries(wanted).filter(([field]) => !fixed.includes(field)));
   const call = resource.change(workspace, { ...existing, name }, body);
   return [{ ...planned, action: "change", fields, call, secret: undefined }];

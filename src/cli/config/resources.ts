@@ -7,7 +7,12 @@ import type { WorkspaceConfig } from "./config-file.ts";
 export type ManageCall = { readonly method: string; readonly path: string; readonly body?: JsonObject };
 
 /** What is configured now, in the form of the file. */
-export type CurrentResource = { readonly id: string; readonly value: JsonObject };
+export type CurrentResource = {
+  readonly id: string;
+  readonly value: JsonObject;
+  /** Why a file cannot change it. */
+  readonly blocked?: string | undefined;
+};
 
 type Section = keyof WorkspaceConfig;
 
@@ -100,6 +105,9 @@ const alerts: SettingResource = {
   secret: "webhook_secret",
 };
 
+/** A change replaces the whole class, and its token is in no response. */
+const HAS_DETECTOR = "has an external detector, which files do not hold: change it with `gateway data-class define`";
+
 const dataClasses: CollectionResource = {
   section: "data_classes",
   title: "data class",
@@ -109,7 +117,8 @@ const dataClasses: CollectionResource = {
     const found = new Map<string, CurrentResource>();
     for (const name of names) {
       const detail = isIncluded(wanted, name) ? await client.send("GET", below(workspace, "data-classes", name)) : {};
-      found.set(name, { id: name, value: objectAt(detail, "definition") });
+      const { detector, ...value } = objectAt(detail, "definition");
+      found.set(name, { id: name, value, blocked: isJsonObject(detector) ? HAS_DETECTOR : undefined });
     }
     return found;
   },
