@@ -1,7 +1,7 @@
 import type { ApiCommand, Flag, Positional } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
 import { evidencePeriod } from "./table-capture.ts";
-import { jsonFile, linesFile, list, oneOf, onOff, orLift } from "./values.ts";
+import { cacheSettings, jsonFile, linesFile, list, oneOf, onOff, orLift } from "./values.ts";
 
 const POLICY = "/manage/workspaces/{workspace}/policy";
 const CLASSES = "/manage/workspaces/{workspace}/data-classes";
@@ -24,6 +24,12 @@ export const policySettings: Flag[] = [
     field: "parameters",
     says: "neutral values of parameters that a model lacks: lenient accepts, strict (default) rejects them; none: not set",
     read: orLift(oneOf("strict", "lenient")),
+  },
+  {
+    flags: "--cache <settings>",
+    field: "cache",
+    says: "response cache: off, or how long a reply serves identical requests, such as 1h or 1h,coalesce; for a workspace also forbid-requests; none: not set",
+    read: orLift(cacheSettings),
   },
 ];
 

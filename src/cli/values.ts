@@ -72,6 +72,25 @@ export function amountOrZero(text: string): string {
   throw new InvalidArgumentError("Must be zero or a positive decimal with at most 9 decimal places, such as 12.50.");
 }
 
+const CACHE_WORDS = ["coalesce", "forbid-requests"] as const;
+
+/** `off`, or a duration and words such as `1h,coalesce`. */
+export function cacheSettings(text: string): JsonObject {
+  const [first = "", ...rest] = list(text);
+  const isWord = (word: string) => CACHE_WORDS.some((one) => one === word);
+  const [lifetime, words] = isWord(first) ? [undefined, [first, ...rest]] : [first, rest];
+  const ms = lifetime === "off" ? 0 : lifetime === undefined ? undefined : parseDurationMs(lifetime);
+  if (!words.every(isWord) || (lifetime !== undefined && ms === undefined))
+    throw new InvalidArgumentError(
+      "Must be off, or a duration such as 5m, 12h or 7d, with coalesce or forbid-requests after a comma, such as 1h,coalesce.",
+    );
+  return {
+    ...(ms === undefined ? {} : { ttl: Math.ceil(ms / 1000) }),
+    ...(words.includes("coalesce") ? { coalesce: true } : {}),
+    ...(words.includes("forbid-requests") ? { requests: "forbid" } : {}),
+  };
+}
+
 const STDIN = 0;
 
 /** The JSON object in a file; `-` is standard input. */

@@ -53,6 +53,7 @@ const ALONE: Readonly<Record<Parameter, readonly JsonObject[]>> = {
   cost_tier: [{ cost_tier: "low" }],
   remaining_turns: [{ remaining_turns: 3 }],
   data_classes: [{ data_classes: { personal: { action: "report" } } }],
+  cache: [{ cache: { ttl: 60 } }],
   metadata: [{ metadata: { a: "b" } }],
   modalities: [{ modalities: ["text"] }],
   include_reasoning: [{ include_reasoning: true }],

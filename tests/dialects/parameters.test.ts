@@ -281,6 +281,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   cost_tier: { plain: { sent: { cost_tier: "low" }, seen: {} } },
   remaining_turns: { plain: { sent: { remaining_turns: 3 }, seen: {} } },
   data_classes: { plain: { sent: { data_classes: { personal: { action: "report" } } }, seen: {} } },
+  cache: { plain: { sent: { cache: { ttl: 0 } }, seen: {} } },
   metadata: { plain: { sent: { metadata: { a: "b" } }, seen: {} } },
   modalities: { plain: { sent: { modalities: ["text"] }, seen: {} } },
   include_reasoning: { plain: { sent: { include_reasoning: true }, seen: {} } },

@@ -2,6 +2,7 @@ import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, DecisionRecord, RequestRecord, RequirementsRecord } from "../../domain/record/record.ts";
 import type { KeyUsage } from "../../domain/record/usage-sums.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
+import type { CacheRule } from "../../domain/tenancy/cache-rule.ts";
 import { writtenRules } from "../../domain/tenancy/data-class-rules.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { keyValidityOf } from "../../domain/tenancy/directory-reader.ts";
@@ -31,8 +32,36 @@ export function policyView(policy: Policy) {
     ...(policy.dataClasses === undefined || Object.keys(policy.dataClasses).length === 0
       ? {}
       : { data_classes: writtenRules(policy.dataClasses) }),
+    ...(policy.cache === undefined || Object.keys(policy.cache).length === 0
+      ? {}
+      : { cache: cacheRuleView(policy.cache) }),
   };
 }
+
+/** In an explanation it is combined with the request's own wish. */
+function cacheRuleView({ ttlSeconds, coalesce, requests }: CacheRule) {
+  return {
+    ...(ttlSeconds === undefined ? {} : { ttl: ttlSeconds }),
+    ...(coalesce === undefined ? {} : { coalesce }),
+    ...(requests === undefined ? {} : { requests }),
+  };
+}
+
+/** Undefined: nothing is stated. */
+export function parseCacheRule(input: CacheInput | null | undefined): CacheRule {
+  const { ttl, coalesce, requests } = input ?? {};
+  return {
+    ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
+    ...(coalesce === undefined ? {} : { coalesce }),
+    ...(requests === "forbid" ? { requests } : {}),
+  };
+}
+
+type CacheInput = {
+  readonly ttl?: number | undefined;
+  readonly coalesce?: boolean | undefined;
+  readonly requests?: "allow" | "forbid" | undefined;
+};
 
 export function keyPolicyView(keyPolicy: KeyPolicy) {
   return {
@@ -154,6 +183,7 @@ export function routerSpecView(spec: RouterSpec) {
     reasoning_effort: spec.reasoningEffort,
     nodes: spec.nodes,
     ...(spec.dataClasses === undefined ? {} : { data_classes: writtenRules(spec.dataClasses) }),
+    ...(spec.cache === undefined ? {} : { cache: cacheRuleView(spec.cache) }),
   };
 }
 

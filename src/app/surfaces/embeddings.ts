@@ -29,7 +29,8 @@ export function embeddingsHandlers(gateway: GatewayDeps): Record<string, Handler
 
 async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter"]): Promise<DecodedRequest> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
-  const routingHints = decodeRoutingHints({ provider: request.provider, data_classes: request.data_classes });
+  const { provider, data_classes, cache } = request;
+  const routingHints = decodeRoutingHints({ provider, data_classes, cache });
   const inputs = await inputsOf(request.input, tokens);
   return {
     request: new EmbeddingInferenceRequest({

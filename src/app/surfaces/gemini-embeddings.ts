@@ -35,7 +35,7 @@ type InnerRequest = BatchEmbedContentsRequest["requests"][number];
 /** One provider request has one task and one length, so all requests of a batch must have the same. */
 function decodeRequests(
   requests: readonly InnerRequest[],
-  { provider, data_classes }: Pick<EmbedContentRequest, "provider" | "data_classes">,
+  { provider, data_classes, cache }: Pick<EmbedContentRequest, "provider" | "data_classes" | "cache">,
   { params }: Exchange,
   shape: Exclude<EmbeddingReplyShape, "list">,
 ): DecodedRequest {
@@ -59,7 +59,7 @@ function decodeRequests(
     dimensions: outputDimensionality ?? undefined,
     encoding: "float",
     user: undefined,
-    routingHints: decodeRoutingHints({ provider, data_classes }),
+    routingHints: decodeRoutingHints({ provider, data_classes, cache }),
     replyShape: shape,
     ...(taskType == null && title == null
       ? {}

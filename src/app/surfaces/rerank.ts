@@ -45,7 +45,7 @@ function decodeV2(bytes: Buffer): DecodedRequest {
 type SharedFields = ReturnType<typeof RerankV2Fields.parse>;
 
 function decoded(
-  { model, query, top_n, max_tokens_per_doc, provider, data_classes }: SharedFields,
+  { model, query, top_n, max_tokens_per_doc, provider, data_classes, cache }: SharedFields,
   { texts }: RerankDocuments,
   form: Pick<RerankCall, "version" | "echoes">,
 ): DecodedRequest {
@@ -58,7 +58,7 @@ function decoded(
       maxTokensPerDoc: max_tokens_per_doc ?? undefined,
       queryTokens: conservativeTextTokens(query),
       textTokens: texts.map(conservativeTextTokens),
-      routingHints: decodeRoutingHints({ provider, data_classes }),
+      routingHints: decodeRoutingHints({ provider, data_classes, cache }),
       ...form,
     }),
   };

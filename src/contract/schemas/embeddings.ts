@@ -20,6 +20,7 @@ const fields = {
   user: optional(z.string().max(512)),
   provider: wishFields.provider,
   data_classes: wishFields.data_classes,
+  cache: wishFields.cache,
 };
 
 /** The request without its inputs, which a faster parser reads. */

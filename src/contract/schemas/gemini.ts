@@ -177,16 +177,21 @@ const embeddingFields = {
   outputDimensionality: optional(z.int().min(1).max(65_536)),
 };
 
+const gatewayFields = {
+  provider: wishFields.provider,
+  data_classes: wishFields.data_classes,
+  cache: wishFields.cache,
+};
+
 export const EmbedContentRequest = z
-  .strictObject({ ...embeddingFields, provider: wishFields.provider, data_classes: wishFields.data_classes })
+  .strictObject({ ...embeddingFields, ...gatewayFields })
   .meta({ id: "EmbedContentRequest" });
 export type EmbedContentRequest = z.output<typeof EmbedContentRequest>;
 
 export const BatchEmbedContentsRequest = z
   .strictObject({
     requests: z.array(z.strictObject(embeddingFields)).min(1).max(EMBEDDING_INPUTS_MAX),
-    provider: wishFields.provider,
-    data_classes: wishFields.data_classes,
+    ...gatewayFields,
   })
   .meta({ id: "BatchEmbedContentsRequest" });
 export type BatchEmbedContentsRequest = z.output<typeof BatchEmbedContentsRequest>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CacheSettings } from "./cache.ts";
 import { DataClassRules } from "./data-class-rules.ts";
 import { CandidateView, DecisionView, WeightsView } from "./manage-records.ts";
 import { CountryCodes, FloorInput, LevelName, ModelIds, PolicyView } from "./manage-tenancy.ts";
@@ -45,6 +46,9 @@ export const RouterPut = z
     data_classes: DataClassRules.nullish().meta({
       description: "Rules of data classes that the router adds; they only tighten those of the policy.",
     }),
+    cache: CacheSettings.nullish().meta({
+      description: "The response cache for requests of the router; null or absent: as the policy states it.",
+    }),
     nodes: NodeUseName.nullish().meta({
       description:
         "Position of the workspace's own nodes: before all other endpoints, instead of them, or after them; null or absent: ranked like other endpoints, at no cost.",
@@ -62,6 +66,7 @@ const specShape = {
   reasoning_effort: EffortName.nullable(),
   nodes: NodeUseName.nullable(),
   data_classes: DataClassRules.optional().meta({ description: "Absent: the router adds none." }),
+  cache: CacheSettings.optional().meta({ description: "Absent: as the policy states it." }),
 };
 
 const versionShape = {

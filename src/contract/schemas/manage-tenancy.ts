@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CacheSettings, WorkspaceCacheSettings } from "./cache.ts";
 import { DataClassRules, ShownDataClassRules } from "./data-class-rules.ts";
 import { KeySpendLimits } from "./manage-limits.ts";
 import { Duration, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
@@ -48,6 +49,9 @@ export const PolicyView = z
       description: `${PARAMETERS} A key's value replaces the workspace's; null: not set, so a key follows its workspace, and a workspace is strict.`,
     }),
     data_classes: ShownDataClassRules.optional().meta({ description: "Absent: requests are not inspected." }),
+    cache: WorkspaceCacheSettings.optional().meta({
+      description: "Absent: nothing is stated about the response cache.",
+    }),
   })
   .meta({ id: "Policy" });
 
@@ -71,6 +75,9 @@ const restrictions = {
   data_classes: DataClassRules.nullable().optional().meta({
     description: "All rules of data classes, which replace the previous ones; an empty object or null clears them.",
   }),
+  cache: CacheSettings.nullable()
+    .optional()
+    .meta({ description: "All settings of the response cache, which replace the previous ones; null clears them." }),
 };
 
 export const PolicyPatch = z
@@ -78,6 +85,9 @@ export const PolicyPatch = z
     ...restrictions,
     own_nodes: OwnNodes.optional().meta({ description: OWN_NODES }),
     test_keys: TestKeys.optional().meta({ description: TEST_KEYS }),
+    cache: WorkspaceCacheSettings.nullable()
+      .optional()
+      .meta({ description: "All settings of the response cache, which replace the previous ones; null clears them." }),
   })
   .meta({ id: "PolicyChange", description: "Omitted rules stay unchanged." });
 

@@ -19,6 +19,7 @@ const shared = {
   ),
   provider: wishFields.provider,
   data_classes: wishFields.data_classes,
+  cache: wishFields.cache,
 };
 
 const v1Fields = {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CacheWish } from "./cache.ts";
 import { DataClassRules } from "./data-class-rules.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -49,6 +50,9 @@ export const wishFields = {
   remaining_turns: optional(z.int().min(0)).describe("Expected number of further turns."),
   data_classes: optional(DataClassRules).describe(
     "Rules of data classes for this request; they only tighten the policy's.",
+  ),
+  cache: optional(CacheWish).describe(
+    "Serves an identical earlier reply, or keeps this one; see the guide on the cache.",
   ),
 };
 

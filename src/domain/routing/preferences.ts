@@ -9,10 +9,11 @@ import type { ReachableEndpoint } from "./reachable-endpoint.ts";
 /** Hints that act as policy, so that they are enforced wherever policy is. */
 export function policyFromHints(hints: RoutingHints | undefined): Partial<Policy> | null {
   if (hints === undefined) return null;
-  const { provider: { zeroDataRetention = false, dataCollection } = {}, dataClasses } = hints;
-  if (!zeroDataRetention && dataCollection !== "deny" && dataClasses === undefined) return null;
+  const { provider: { zeroDataRetention = false, dataCollection } = {}, dataClasses, cache } = hints;
+  if (!zeroDataRetention && dataCollection !== "deny" && dataClasses === undefined && cache === undefined) return null;
   const rules = dataClasses === undefined ? {} : { dataClasses };
-  return { zeroDataRetention, noTraining: dataCollection === "deny", ...rules };
+  const cacheRule = cache === undefined ? {} : { cache: { ...cache, isRequested: true as const } };
+  return { zeroDataRetention, noTraining: dataCollection === "deny", ...rules, ...cacheRule };
 }
 
 /** Provider preferences with price ceilings in the wallet's currency. */

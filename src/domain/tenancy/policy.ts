@@ -1,3 +1,4 @@
+import type { CacheRule } from "./cache-rule.ts";
 import { type DataClassRules, tightenDataClasses } from "./data-class-rules.ts";
 import { LEVELS, type Level } from "./level.ts";
 
@@ -23,6 +24,8 @@ export type Policy = {
   readonly parameters: ParameterHandling | null;
   /** Rules for requests that contain data of a class; absent: requests are not inspected. */
   readonly dataClasses?: DataClassRules;
+  /** Absent: replies are not cached. */
+  readonly cache?: CacheRule;
   /** Combined policies: the floor that key, router and request add, which holds for exempt nodes as well. */
   readonly addedFloor?: Level | null;
   /** Judged policies: where the floor comes from, if not from a rule of its own. */
@@ -38,7 +41,10 @@ export type Policy = {
 export type ParameterHandling = "strict" | "lenient";
 
 /** The rules that a workspace can set; the other fields of a policy are derived. */
-export type PolicyRuleName = Exclude<keyof Policy, "addedFloor" | "simulatedOnly" | "dataClasses" | "floorNote">;
+export type PolicyRuleName = Exclude<
+  keyof Policy,
+  "addedFloor" | "simulatedOnly" | "dataClasses" | "cache" | "floorNote"
+>;
 
 export const OPEN_POLICY: Policy = {
   floor: null,
@@ -87,6 +93,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
   const simulatedOnly = policy.simulatedOnly === true || more.simulatedOnly === true;
   const dataClasses =
     more.dataClasses === undefined ? policy.dataClasses : tightenDataClasses(policy.dataClasses, more.dataClasses);
+  const cache = more.cache === undefined ? policy.cache : { ...policy.cache, ...more.cache };
   const same =
     floor === policy.floor &&
     countries === policy.countries &&
@@ -98,6 +105,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     testKeysSimulated === policy.testKeysSimulated &&
     parameters === policy.parameters &&
     dataClasses === policy.dataClasses &&
+    cache === policy.cache &&
     addedFloor === (policy.addedFloor ?? null) &&
     simulatedOnly === (policy.simulatedOnly ?? false);
   if (same) return policy;
@@ -112,6 +120,7 @@ export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | und
     testKeysSimulated,
     parameters,
     ...(dataClasses === undefined ? {} : { dataClasses }),
+    ...(cache === undefined ? {} : { cache }),
     ...(addedFloor === null ? {} : { addedFloor }),
     ...(simulatedOnly ? { simulatedOnly } : {}),
   };

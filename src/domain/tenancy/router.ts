@@ -1,4 +1,5 @@
 import type { Effort } from "../../language/canon/call.ts";
+import type { CacheRule } from "./cache-rule.ts";
 import type { DataClassRules } from "./data-class-rules.ts";
 import type { Level, Policy } from "./policy.ts";
 
@@ -26,6 +27,8 @@ export type RouterSpec = {
   readonly nodes: NodeUse | null;
   /** Absent: the router adds none. */
   readonly dataClasses?: DataClassRules;
+  /** Absent: as the policy states it. */
+  readonly cache?: CacheRule;
 };
 
 /** One version of a router; a change adds a version, and all versions are stored. */
@@ -47,7 +50,9 @@ export const AUTO_ROUTER = "auto";
 export const EVEN_WEIGHTS: Weights = { quality: 1, cost: 1, latency: 1 };
 
 /** The policy that a router adds; fallback models are allowed too. */
-export function policyOfRouter({ floor, countries, models, fallback, dataClasses }: RouterSpec): Partial<Policy> {
+export function policyOfRouter(spec: RouterSpec): Partial<Policy> {
+  const { floor, countries, models, fallback, dataClasses, cache } = spec;
   const allowedModels = models === null ? null : [...models, ...fallback];
-  return { floor, countries, allowedModels, ...(dataClasses === undefined ? {} : { dataClasses }) };
+  const rules = dataClasses === undefined ? {} : { dataClasses };
+  return { floor, countries, allowedModels, ...rules, ...(cache === undefined ? {} : { cache }) };
 }

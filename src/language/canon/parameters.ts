@@ -29,6 +29,7 @@ export const PARAMETERS = [
   "cost_tier",
   "remaining_turns",
   "data_classes",
+  "cache",
   "metadata",
   "modalities",
   "include_reasoning",

@@ -9,7 +9,11 @@ export type RoutingHints = {
   readonly remainingTurns?: number;
   /** They only tighten the rules of the policy. */
   readonly dataClasses?: NonNullable<WishFields["data_classes"]>;
+  readonly cache?: CacheHint;
 };
+
+/** A request's own wish for the response cache. A lifetime of zero: not for this request. */
+export type CacheHint = { readonly ttlSeconds?: number; readonly coalesce?: boolean };
 
 export type CostTier = "low" | "medium" | "high";
 export type ProviderSort = "price" | "throughput" | "latency";
@@ -43,6 +47,7 @@ export const ROUTING_HINT_FIELDS = [
   "cost_tier",
   "remaining_turns",
   "data_classes",
+  "cache",
 ] as const satisfies readonly (keyof WishFields)[];
 
 /** Undefined if the caller sent none. */
@@ -52,8 +57,9 @@ export function decodeRoutingHints({
   cost_tier,
   remaining_turns,
   data_classes,
+  cache,
 }: WishFields): RoutingHints | undefined {
-  const fields = [provider, session_id, cost_tier, remaining_turns, data_classes];
+  const fields = [provider, session_id, cost_tier, remaining_turns, data_classes, cache];
   if (fields.every((field) => field == null)) return undefined;
   return {
     ...(provider == null ? {} : { provider: decodePreferences(provider) }),
@@ -61,6 +67,14 @@ export function decodeRoutingHints({
     ...(cost_tier == null ? {} : { costTier: cost_tier }),
     ...(remaining_turns == null ? {} : { remainingTurns: remaining_turns }),
     ...(data_classes == null ? {} : { dataClasses: data_classes }),
+    ...(cache == null ? {} : { cache: decodeCacheHint(cache) }),
+  };
+}
+
+function decodeCacheHint({ ttl, coalesce }: NonNullable<WishFields["cache"]>): CacheHint {
+  return {
+    ...(ttl == null ? {} : { ttlSeconds: ttl }),
+    ...(coalesce == null ? {} : { coalesce }),
   };
 }
 

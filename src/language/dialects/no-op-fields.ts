@@ -23,9 +23,14 @@ const DATA_CLASSES = {
   path: "data_classes",
   why: "For the gateway itself: it inspects the request, chooses the endpoint and replaces what the rules say.",
 } as const;
+const CACHE = {
+  path: "cache",
+  why: "For the gateway itself: it keeps the reply for identical requests, or serves one that it kept.",
+} as const;
 const ROUTING_HINTS: readonly NoOpField[] = [
   ...["provider", "session_id", "cost_tier", "remaining_turns"].map((path) => ({ path, ...EVERYWHERE, why: OWN })),
   { ...DATA_CLASSES, ...EVERYWHERE },
+  { ...CACHE, ...EVERYWHERE },
 ];
 const ENFORCED = "These formats always enforce the schema.";
 const LABEL = "A label that these formats do not have.";
@@ -138,6 +143,7 @@ export const NO_OP_FIELDS = {
   embeddings: [
     { path: "provider", why: OWN },
     DATA_CLASSES,
+    CACHE,
     { path: "encoding_format", values: ["float"], why: DEFAULT },
     {
       path: "user",
@@ -148,6 +154,7 @@ export const NO_OP_FIELDS = {
   rerank: [
     { path: "provider", why: OWN },
     DATA_CLASSES,
+    CACHE,
     { path: "return_documents", values: [false], why: DEFAULT },
     { path: "rank_fields", values: [["text"]], why: DEFAULT },
   ],

@@ -27,7 +27,7 @@ import {
 import { type KnownNames, knownNamesFor, requireDataClasses } from "../known-names.ts";
 import { paginate } from "../page.ts";
 import { emptyToNull, parseCountries, requireModels } from "../tenancy/policies.ts";
-import { routerSpecView, routerVersionView, routerView } from "../views.ts";
+import { parseCacheRule, routerSpecView, routerVersionView, routerView } from "../views.ts";
 
 const SLUG = /^[a-z0-9-]{1,64}$/;
 const ROUTERS_MAX = 1000;
@@ -50,6 +50,7 @@ function parseRouterSpec(input: RouterInput, names: KnownNames, at = ""): Router
     ...(input.data_classes == null || Object.keys(input.data_classes).length === 0
       ? {}
       : { dataClasses: requireDataClasses(`${at}data_classes`, input.data_classes, names) }),
+    ...(input.cache == null || Object.keys(input.cache).length === 0 ? {} : { cache: parseCacheRule(input.cache) }),
   };
 }
 

@@ -47,6 +47,7 @@ export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<P
     allowedModels,
     parameters,
     dataClasses = {},
+    cache = {},
   } = {
     ...OPEN_POLICY,
     ...before,
@@ -61,6 +62,7 @@ export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<P
     ...(allowedModels === null ? {} : { allowedModels }),
     ...(parameters === null ? {} : { parameters }),
     ...(Object.keys(dataClasses).length === 0 ? {} : { dataClasses }),
+    ...(Object.keys(cache).length === 0 ? {} : { cache }),
   };
   return Object.keys(demands).length === 0 ? null : demands;
 }

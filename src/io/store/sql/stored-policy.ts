@@ -35,6 +35,13 @@ export const dataClasses = z.record(
   }),
 );
 
+/** Rules for cached replies. */
+export const cacheRule = z.object({
+  ttlSeconds: z.number().exactOptional(),
+  coalesce: z.boolean().exactOptional(),
+  requests: z.literal("forbid").exactOptional(),
+});
+
 /** As it is stored: rules that this version could not read are written as they were. */
 export function storedText(holder: Pick<Policy, "dataClasses">): string {
   const { dataClasses: rules } = holder;
@@ -54,6 +61,7 @@ export const fullPolicySchema: z.ZodType<Policy> = z.object({
   testKeysSimulated: workspaceRules.testKeysSimulated.default(false),
   parameters: parameters.default(null),
   dataClasses: dataClasses.exactOptional(),
+  cache: cacheRule.exactOptional(),
 });
 
 /** A key's policy has only the rules it sets, and so have versions from before a rule existed. */
@@ -68,4 +76,5 @@ export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
   testKeysSimulated: workspaceRules.testKeysSimulated.exactOptional(),
   parameters: parameters.exactOptional(),
   dataClasses: dataClasses.exactOptional(),
+  cache: cacheRule.exactOptional(),
 });

@@ -11,7 +11,7 @@ import { inTransaction } from "./in-transaction.ts";
 import { policyVersions } from "./policy-versions.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
-import { dataClasses, fullPolicySchema, partialPolicySchema, storedText } from "./stored-policy.ts";
+import { cacheRule, dataClasses, fullPolicySchema, partialPolicySchema, storedText } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
@@ -162,6 +162,7 @@ const routerSpec: z.ZodType<RouterSpec> = z.object({
   // Versions from before nodes existed lack the field.
   nodes: z.enum(NODE_USES).nullable().default(null),
   dataClasses: dataClasses.exactOptional(),
+  cache: cacheRule.exactOptional(),
 });
 const keyPolicy: z.ZodType<KeyPolicy> = z.object({
   personalKeys: z.boolean(),

@@ -33,6 +33,7 @@ export const FIELDS: FieldTable = {
   cost_tier: "svc",
   remaining_turns: "svc",
   data_classes: "svc",
+  cache: "svc",
   metadata: "400",
   modalities: "400",
   include_reasoning: "400",

@@ -34,6 +34,7 @@ const FIELDS: FieldRules = {
   cost_tier: "read",
   remaining_turns: "read",
   data_classes: "read",
+  cache: "read",
 };
 
 /** The path names what the body does not. */

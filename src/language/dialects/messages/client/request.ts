@@ -33,6 +33,7 @@ const FIELDS: FieldRules = {
   cost_tier: "read",
   remaining_turns: "read",
   data_classes: "read",
+  cache: "read",
   // These do not change the reply.
   metadata: "advisory",
   cache_control: "advisory",
