@@ -38,12 +38,13 @@ test("SCALE-03 a failing sweep neither stops the others nor the process, and is 
       rotation: { finish: nothing, retry: nothing, stop: nothing },
       retention: { run: passing("retention"), stop: nothing },
       statistics: { run: passing("statistics"), stop: nothing },
+      responseCache: { sweepMemory: () => undefined, sweepStore: passing("cache") },
       money: { run: passing("money"), stop: nothing },
       accounts: { sweep: passing("accounts") },
       fleet: { isLeader: true },
     },
   );
-  const round = ["accounts", "captures", "money", "responses", "retention", "state", "statistics", "uses"];
+  const round = ["accounts", "cache", "captures", "money", "responses", "retention", "state", "statistics", "uses"];
   for (let rounds = 0; rounds < 2; rounds += 1) {
     vi.advanceTimersByTime(MINUTE_MS);
     // Unhandled rejections are reported one tick later.

@@ -7,6 +7,7 @@ import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { IdempotencyLookup } from "../domain/admission/idempotency.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { ReplyCache } from "../domain/response-cache/reply-cache.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -30,6 +31,8 @@ type SweepTargets = {
   readonly money: Pick<MoneyJobs, "run" | "stop">;
   readonly accounts: Pick<Accounts, "sweep">;
   readonly fleet: Pick<Fleet, "isLeader">;
+  /** Undefined: the operator disabled it. */
+  readonly responseCache: Pick<ReplyCache, "sweepMemory" | "sweepStore"> | undefined;
 };
 
 /** Deletes expired data every minute. */
@@ -38,12 +41,14 @@ export function startSweeper(
   targets: SweepTargets,
 ): { stop(): Promise<void> } {
   const { state, captures, responses, rotation, retention, statistics, money, accounts, fleet } = targets;
+  const { responseCache } = targets;
   void rotation.finish();
   const timer = setInterval(() => {
     // Redis may be unavailable; the next round retries.
     state.sweepHolds(holdMaxMs(config)).catch(() => undefined);
     void captures.sweep();
     void money.run();
+    responseCache?.sweepMemory();
     // The rest is shared by all instances.
     if (!fleet.isLeader) return;
     void sweepResponses(responses);
@@ -52,6 +57,7 @@ export function startSweeper(
     void statistics.run();
     void rotation.retry();
     void accounts.sweep();
+    void responseCache?.sweepStore();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {

@@ -6,6 +6,7 @@ import type { MarginRegistry } from "../domain/billing/charge.ts";
 import { parseMargin } from "../domain/billing/margin.ts";
 import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
+import type { ReplyCache } from "../domain/response-cache/reply-cache.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { NodeRegistry } from "../io/tunnel/node-registry.ts";
@@ -22,6 +23,7 @@ type CachedData = {
   readonly alertMonitor: AlertMonitor;
   readonly captures: ContentCaptures;
   readonly margins: MarginRegistry;
+  readonly responseCache: Pick<ReplyCache, "drop"> | undefined;
   readonly rates: RateRegistry;
   readonly prober: Prober;
   readonly transport: Pick<HttpTransport, "loadIsolation">;
@@ -64,6 +66,8 @@ async function reloadWorkspace(caches: CachedData, workspaceId: string): Promise
     captures.reload(workspaceId),
   ]);
   directory.replace(workspaceId, tenants, limits);
+  // Its replies may have been purged.
+  caches.responseCache?.drop(workspaceId);
   margins.set(workspaceId, margin === undefined ? null : (parseMargin(margin.share) ?? null));
   if (rules === undefined) alertMonitor.removeRules(workspaceId);
   else alertMonitor.putRules(rules);

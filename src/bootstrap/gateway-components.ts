@@ -16,6 +16,7 @@ import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
 import type { CatalogueLoadResult } from "../domain/catalogue/load.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
+import type { ReplyCache } from "../domain/response-cache/reply-cache.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
 import type { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
@@ -125,6 +126,8 @@ export type GatewayComponents = {
   readonly telemetry: Telemetry;
   readonly captures: { readonly captures: ContentCaptures; readonly captureStore: CaptureStore };
   readonly margins: MarginRegistry;
+  /** Undefined: the operator disabled it. */
+  readonly responseCache: ReplyCache | undefined;
   readonly gateway: GatewayDeps;
   readonly disk: DiskSpace;
   readonly responses: StoredResponses;

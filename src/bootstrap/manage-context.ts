@@ -9,6 +9,7 @@ import { lazyStoredSecret } from "./accounts.ts";
 import { doctorChecks } from "./doctor-checks.ts";
 import { effectiveSettings } from "./effective-settings.ts";
 import type { GatewayComponents, GatewayInput } from "./gateway-components.ts";
+import { responseCacheAdmin } from "./response-cache.ts";
 
 type ManageBootstrapDeps = Pick<
   GatewayComponents,
@@ -32,6 +33,7 @@ type ManageBootstrapDeps = Pick<
   | "disk"
   | "logExport"
   | "operatorEvents"
+  | "responseCache"
 >;
 
 /** Everything that the management API uses. */
@@ -47,6 +49,7 @@ export function createManageContext({ config, version }: GatewayInput, deps: Man
     mutationLock,
     connections: providers.connections,
     responses: managedResponses(responses),
+    responseCache: responseCacheAdmin(config, store, deps.responseCache),
     ownKeys: providerKeys,
     customClasses: deps.customClasses,
     rates: rateUpdater,

@@ -25,6 +25,7 @@ type PipelineBootstrapDeps = Pick<
   | "state"
   | "transport"
   | "captures"
+  | "responseCache"
   | "journal"
   | "directory"
   | "margins"
@@ -80,6 +81,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
       mark: await store.meta.add("hop_mark", randomToken(DEPLOYMENT_MARK_BYTES)),
       everywhere: config.GATEWAY_CATALOGUE_DIR !== null,
     },
+    ...(deps.responseCache === undefined ? {} : { responseCache: deps.responseCache }),
     idempotency: createIdempotencyLookup(config, store, journal.ingestBarrier.all, log),
     onSpendLimitReached: alertMonitor.recordLimitRefusal.bind(alertMonitor),
     onRequestFinished: notifyObservers(recordRequest === undefined ? observers : [...observers, { recordRequest }]),

@@ -34,6 +34,7 @@ import { createManageContext } from "./manage-context.ts";
 import { createOverloadProtection } from "./overload-protection.ts";
 import { createPipelineDeps } from "./pipeline-deps.ts";
 import { loadPrices, openPayments, startRateUpdater } from "./pricing.ts";
+import { createResponseCache } from "./response-cache.ts";
 import { openStoredResponses } from "./responses.ts";
 import { openStatus } from "./status.ts";
 import { gaugeSources, openTelemetry } from "./telemetry.ts";
@@ -45,6 +46,7 @@ type ServingName =
   | "telemetry"
   | "captures"
   | "margins"
+  | "responseCache"
   | "gateway"
   | "disk"
   | "responses"
@@ -116,11 +118,21 @@ function requestPath({ config, version, random, onResponseTurn }: GatewayInput) 
     margins: component(["storage", "fleetMembership", "rates", "ids"], ({ storage: { store }, rates, ids }) =>
       loadPrices(config, store, rates, ids),
     ),
+    responseCache: component(
+      ["storage", "disk", "log"],
+      (deps): GatewayComponents["responseCache"] => createResponseCache(config, deps),
+      {
+        async close(cache) {
+          await cache?.settled();
+          return undefined;
+        },
+      },
+    ),
     gateway: component(
       [
         ...["rates", "providers", "ownKeys", "customClasses", "nodes", "overload", "state", "wallets", "transport"],
         ...["captures", "journal", "directory", "margins", "storage", "telemetry", "metrics"],
-        ...["alertMonitor", "operatorEvents", "log"],
+        ...["alertMonitor", "operatorEvents", "log", "responseCache"],
       ] as const,
       (deps) => createPipelineDeps(config, { ...deps, onResponseTurn }),
     ),
@@ -192,7 +204,7 @@ function management(input: GatewayInput) {
     cacheReloader: component(
       [
         ...["storage", "directory", "providerKeys", "nodes", "alertMonitor", "captures", "margins", "rates"],
-        ...["customClasses", "prober", "transport", "upstreamIsolation"],
+        ...["customClasses", "prober", "transport", "upstreamIsolation", "responseCache"],
       ] as const,
       ({ storage, captures: { captures }, prober: { prober }, ...caches }) => {
         const { store, reloadMasterKeys } = storage;
@@ -216,7 +228,7 @@ function management(input: GatewayInput) {
         ...["tenancy", "mutationLock", "storage", "providers", "responses", "providerKeys", "rateUpdater"],
         "customClasses",
         ...["prober", "captures", "alerts", "journal", "gateway", "money", "nodes", "coordination"],
-        ...["overload", "disk", "logExport", "operatorEvents"],
+        ...["overload", "disk", "logExport", "operatorEvents", "responseCache"],
       ] as const,
       (deps) => createManageContext(input, deps),
     ),
@@ -311,16 +323,16 @@ function trafficComponents(input: GatewayInput) {
     backgroundTasks: component(
       [
         ...["traffic", "firstStart", "state", "captures", "responses", "storage", "money", "accounts", "coordination"],
-        ...["alerts", "rateUpdater", "prober", "logExport", "log"],
+        ...["alerts", "rateUpdater", "prober", "logExport", "log", "responseCache"],
       ] as const,
       ({ state, captures: { captures }, responses, storage, money, accounts, coordination, log, ...others }) => {
         const { store, rotation } = storage;
         const { fleet } = coordination;
         const retention = createLogRetention(config, store, log);
         const statistics = createStoreStatistics(store, retention, log);
-        const targets = { state, captures, responses, rotation, retention, statistics, money, accounts, fleet };
-        const sweeper = startSweeper(config, targets);
-        const { alerts, rateUpdater, prober, logExport } = others;
+        const { alerts, rateUpdater, prober, logExport, responseCache } = others;
+        const shared = { responses, rotation, retention, statistics, money, accounts, responseCache };
+        const sweeper = startSweeper(config, { state, captures, fleet, ...shared });
         const tasks = [sweeper, alerts, rateUpdater, prober.prober, logExport];
         return {
           async stop() {

@@ -9,6 +9,7 @@ import { OPERATOR_TOKEN_SETTINGS, operatorTokenProblem, operatorTokenWarning } f
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
 import { DATA_ROOT } from "./project-paths.ts";
 import { type ProviderEnvironment, readProviders } from "./providers.ts";
+import { RESPONSE_CACHE_SETTINGS } from "./response-cache.ts";
 import { RESPONSE_SETTINGS } from "./responses.ts";
 import {
   type ConfiguredSetting,
@@ -205,6 +206,7 @@ export const SETTINGS = {
   ),
   ...NODE_SETTINGS,
   ...DATA_CLASS_SETTINGS,
+  ...RESPONSE_CACHE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

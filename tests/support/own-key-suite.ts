@@ -4,6 +4,7 @@ import { platformKeyEncryptionContext } from "../../src/domain/tenancy/platform-
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
+import { cachedReplyTests } from "./cached-reply-suite.ts";
 import { customClassTests } from "./custom-class-suite.ts";
 import { withWorkspaces } from "./workspaces.ts";
 
@@ -23,6 +24,7 @@ const KEY: OwnKey = {
 
 /** What workspaces keep sealed: provider keys, one per provider, and data classes. */
 export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): void {
+  cachedReplyTests(store, reopen);
   customClassTests(store, reopen);
   describe("own provider keys", () => {
     test("BILL-08 keys are stored, replaced and removed, each for its workspace and provider", async () => {

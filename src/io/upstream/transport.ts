@@ -37,6 +37,8 @@ export type UpstreamResponseHandler = {
 
 /** The port for outbound calls: the HTTP client, tunnels to nodes, or both. */
 export type Transport = {
+  /** Replies come from a record: nothing is sent, so no credential is needed. */
+  readonly isReplay?: true;
   send(request: UpstreamRequest, handler: UpstreamResponseHandler): UpstreamCall;
   /** Ends an owner's connections once their calls are finished, because its credentials changed. */
   release(owner: string): void;

@@ -63,6 +63,15 @@ export type Database = {
     /** JSON: local model ids to surfaces; null: as announced. */
     surfaces: string | null;
   };
+  /** Replies that serve identical requests, encrypted. */
+  cached_replies: {
+    workspace_id: string;
+    id: string;
+    created_at_ms: number;
+    expires_at_ms: number;
+    size: number;
+    reply: Uint8Array;
+  };
   /** Data classes that workspaces define. */
   custom_classes: {
     workspace_id: string;

@@ -16,6 +16,7 @@ import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { encodeBatch, type RecordSink } from "../../../domain/record/record-batch.ts";
 import { encodeCompact } from "../../../domain/record/record-text.ts";
 import type { RollupStore } from "../../../domain/record/usage-sums.ts";
+import type { CachedReplyStore } from "../../../domain/response-cache/cached-reply.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { ActivityStore } from "../../../domain/routing/endpoint-activity.ts";
 import type { CustomClassStore } from "../../../domain/tenancy/custom-class.ts";
@@ -31,6 +32,7 @@ import { activityStore } from "./activity-store.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
 import { type AuthAdapterFactory, createAuthAdapter, type EpochFence } from "./auth-adapter.ts";
+import { type CachedReplyRemoval, cachedReplyRemoval, cachedReplyStore } from "./cached-reply-store.ts";
 import { captureStore } from "./capture-store.ts";
 import { captureWriter } from "./capture-writer.ts";
 import { appendChange, changeStore } from "./change-store.ts";
@@ -83,6 +85,7 @@ export type StoreWriters = {
   readonly nodes: NodeStore;
   readonly customClasses: CustomClassStore;
   readonly captures: CaptureWriter;
+  readonly cachedReplies: CachedReplyRemoval;
   readonly rates: RateStore;
   readonly margins: MarginStore;
   readonly alertRules: AlertRuleStore;
@@ -120,6 +123,8 @@ export type Store = RecordSink & {
   readonly dataKeys: DataKeyStore;
   /** Stored responses, encrypted by this vault. */
   responses(vault: Vault, json?: JsonInTurns): ResponseStore;
+  /** Replies that serve identical requests, encrypted. */
+  readonly cachedReplies: CachedReplyStore;
   /** Capture windows and their contents, encrypted by this vault. */
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own provider keys, encrypted. */
@@ -173,6 +178,7 @@ export function sqlStore(engine: Engine): Store {
     dataKeys: dataKeyStore(db),
     responses: (vault, json = new JsonInTurns()) => responseStore(engine, { vault, json, bytes: storedBytes }),
     captures: (vault) => captureStore(db, vault),
+    cachedReplies: cachedReplyStore(db),
     ownKeys: ownKeyStore(db),
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
@@ -224,6 +230,7 @@ function createWriters(
     promotions: promotionStore(session),
     responses: responseRemoval(session, freedBytes),
     captures: captureWriter(session),
+    cachedReplies: cachedReplyRemoval(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
     platformKeys: platformKeyStore(session),

@@ -43,6 +43,7 @@ import { candidateColumns } from "./0045-candidate-columns.ts";
 import { auditedDays } from "./0046-audited-days.ts";
 import { customClasses } from "./0047-custom-classes.ts";
 import { dataClassShapes } from "./0048-data-class-shapes.ts";
+import { cachedReplies } from "./0049-cached-replies.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -101,4 +102,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 46, name: "audited days", statements: auditedDays },
   { number: 47, name: "custom classes", statements: customClasses },
   { number: 48, name: "data class shapes", statements: dataClassShapes },
+  { number: 49, name: "cached replies", statements: cachedReplies },
 ];
