@@ -1,6 +1,7 @@
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
 import { alertCommands } from "./table-alerts.ts";
+import { cacheCommands } from "./table-cache.ts";
 import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
@@ -457,6 +458,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...alertCommands,
   ...routerCommands,
   ...responseCommands,
+  ...cacheCommands,
   ...captureCommands,
   ...tokenCommands,
   ...peopleCommands,

@@ -14,7 +14,7 @@ const OPENS: Readonly<Record<Management["allows"], string>> = {
     peopleListSessions peopleEndOtherSessions peopleEndSession peopleListPasskeys`,
   member: `
     manageShowWorkspace manageListMembers manageShowKeyPolicy manageShowPolicy managePreviewPolicy manageListPolicyVersions
-    manageListKeys manageCreateKey manageIssuePlaygroundKey manageShowKey manageChangeKey manageRotateKey manageRevokeKey manageListRouters
+    manageShowCache manageListKeys manageCreateKey manageIssuePlaygroundKey manageShowKey manageChangeKey manageRotateKey manageRevokeKey manageListRouters
     manageShowRouter manageListRouterVersions manageExplainRouting manageShowLimits manageListRequests manageShowRequest
     manageListCustomClasses manageTryDataClasses manageExportRequests manageShowUsage manageListProviders manageListNodes manageShowNode`,
   admin: `
@@ -25,7 +25,7 @@ const OPENS: Readonly<Record<Management["allows"], string>> = {
     manageShowTopUp manageCreateOrder manageListOrders manageShowOrder manageListAudit manageListOwnKeys manageShowOwnKey
     managePutOwnKey manageChangeOwnKey manageDeleteOwnKey manageTestOwnKey manageCreateNode manageChangeNode
     manageAttestNode manageWithdrawAttestation
-    manageRemoveNode manageRotateNode manageListResponses managePurgeResponses manageDeleteResponse manageOpenCapture
+    manageRemoveNode manageRotateNode manageListResponses managePurgeResponses managePurgeCache manageDeleteResponse manageOpenCapture
     manageListCaptures manageCloseCapture manageShowEvidence manageListTokens peopleListInvitations peopleInvite
     peopleRevokeInvitation peopleResetMember`,
   owner: "manageChangeWorkspace manageCreateToken manageRemoveToken",

@@ -4,7 +4,7 @@ import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts
 export type CorsPolicy = { readonly origins: readonly string[] };
 
 export const EXPOSED_HEADERS =
-  "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-svc-omitted, x-svc-data-classes, x-svc-data-action, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
+  "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-svc-omitted, x-svc-data-classes, x-svc-data-action, x-svc-cache, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
 
 export function corsHeaders(request: InboundHttpRequest, policy: CorsPolicy): Record<string, string> {
   const { origin } = request.headers;

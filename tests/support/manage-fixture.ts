@@ -202,6 +202,16 @@ const NO_RESPONSES: ManageDeps["responses"] = {
   stopAll: async () => {},
 };
 
+const NO_CACHE: ManageDeps["responseCache"] = {
+  usage: async () => ({ replies: 0, bytes: 0 }),
+  maxBytes: 1,
+  ttlMaxSeconds: 0,
+  drop: async () => {},
+  purge: async () => 0,
+};
+
+const NOTHING_KEPT = { responses: NO_RESPONSES, responseCache: NO_CACHE };
+
 /** The management use cases on a real store in their own folder, with a clock that tests set. */
 export async function openManageFixture(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -239,7 +249,7 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     },
     effectiveSettings: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     decoders: { chat: decodeChat },
-    responses: NO_RESPONSES,
+    ...NOTHING_KEPT,
     ...sealed,
     alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.registry, clock }),
     usersMayCreateWorkspaces: false,

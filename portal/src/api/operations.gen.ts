@@ -95,6 +95,8 @@ export const OPERATIONS = {
   manageListResponses: { method: "GET", path: "/manage/workspaces/{workspace}/responses" },
   managePurgeResponses: { method: "DELETE", path: "/manage/workspaces/{workspace}/responses" },
   manageDeleteResponse: { method: "DELETE", path: "/manage/workspaces/{workspace}/responses/{id}" },
+  manageShowCache: { method: "GET", path: "/manage/workspaces/{workspace}/cache" },
+  managePurgeCache: { method: "DELETE", path: "/manage/workspaces/{workspace}/cache" },
   manageOpenCapture: { method: "POST", path: "/manage/workspaces/{workspace}/capture-windows" },
   manageListCaptures: { method: "GET", path: "/manage/capture-windows" },
   manageCloseCapture: { method: "POST", path: "/manage/capture-windows/{id}/close" },

@@ -17,6 +17,7 @@ import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../domain/record/evidence.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/usage-sums.ts";
+import type { CacheUsage } from "../../domain/response-cache/cached-reply.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers, LatencyTracker } from "../../domain/routing/endpoint-health.ts";
 import type { CustomClass } from "../../domain/tenancy/custom-class.ts";
@@ -107,6 +108,7 @@ export type ManageDeps = TenancyDeps & {
   };
   readonly effectiveSettings: EffectiveSettings;
   readonly responses: StoredResponseAdmin;
+  readonly responseCache: ResponseCacheAdmin;
   readonly ownKeys: OwnKeyManagement;
   readonly nodes: NodeManagement;
   readonly customClasses: CustomClassManagement;
@@ -187,6 +189,17 @@ export type NodeManagement = {
   readonly max: number;
   /** The version of the agent that the gateway serves: its own. */
   readonly agentVersion: string;
+};
+
+export type ResponseCacheAdmin = {
+  usage(workspaceId: string): Promise<CacheUsage>;
+  readonly maxBytes: number;
+  /** Zero: the operator disabled the cache. */
+  readonly ttlMaxSeconds: number;
+  /** Forgets what this process has in memory, and waits for its writes. */
+  drop(workspaceId: string): Promise<void>;
+  /** Outside a transaction: replies that were written after it. */
+  purge(workspaceId: string): Promise<number>;
 };
 
 export type StoredResponseAdmin = {

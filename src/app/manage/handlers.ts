@@ -19,6 +19,7 @@ import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
 import { platformKeyHandlers } from "./operation/platform-keys.ts";
 import { proofHandlers } from "./operation/proofs.ts";
+import { cacheHandlers } from "./records/cache.ts";
 import { captureHandlers } from "./records/captures.ts";
 import { evidenceHandlers } from "./records/evidence.ts";
 import { logHandlers } from "./records/log.ts";
@@ -61,6 +62,7 @@ export function manageHandlers(context: ManageContext): Record<string, Handler> 
     ...alertHandlers(context),
     ...logHandlers(context),
     ...responseHandlers(context),
+    ...cacheHandlers(context),
     ...captureHandlers(context),
     ...evidenceHandlers(context),
     ...ownKeyHandlers(context),

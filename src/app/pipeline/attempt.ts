@@ -134,7 +134,7 @@ export function replyHeadFor(
   return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
 }
 
-type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "inspected"> & {
+export type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter" | "inspected"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly attempt: Attempt;
@@ -211,6 +211,7 @@ function headersFor(
   body: UpstreamBody,
 ): MaybePromise<Record<string, string> | MissingCredential> {
   const headers = upstreamHeaders(adapter, trace.streaming ? adapter.streamContentType : "application/json");
+  if (gateway.transport.isReplay === true) return headers;
   const { endpoint } = attempt;
   const outgoing = { url: upstreamUrl({ attempt, adapter }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);

@@ -5,6 +5,7 @@ import type { HoldRequest, SharedState } from "../../domain/admission/shared-sta
 import type { MarginRegistry } from "../../domain/billing/charge.ts";
 import type { CurrentCatalogue, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import type { ReplyCache } from "../../domain/response-cache/reply-cache.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers, LatencyTracker, TrafficStats } from "../../domain/routing/endpoint-health.ts";
 import type { Reachability } from "../../domain/routing/reachability.ts";
@@ -86,6 +87,8 @@ export type GatewayDeps = {
   /** Bounds what responses may cost. */
   readonly responses: ResponseGuard;
   readonly idempotency: IdempotencyLookup;
+  /** Absent: the operator keeps no replies. */
+  readonly responseCache?: ReplyCache;
   /** Open capture windows. */
   readonly captures: Pick<ContentCaptures, "openFor" | "begin">;
   /**

@@ -112,7 +112,7 @@ export function planOutline(planning: PlanningDeps, request: PlanningRequest): P
   const model = target.is === "model" ? target.modelId : target.name;
   const isUninspected = policy.dataClasses !== undefined && isInspectionDue(inspected);
   const recheck = { currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
-  return { plan, model, ...recheck, inspected, isUninspected };
+  return { plan, model, ...recheck, cacheRule: policy.cache, inspected, isUninspected };
 }
 
 /** A replay: the content is gone. */

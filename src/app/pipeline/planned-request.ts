@@ -2,6 +2,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
+import type { CacheRule } from "../../domain/tenancy/cache-rule.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -56,6 +57,8 @@ export type PlannedRequest = {
   readonly changedRouter: () => RouterSpec | undefined;
   /** Shared by everything that judges the content. */
   readonly inspected: InspectedRequest;
+  /** What the policy states about the cache. */
+  readonly cacheRule: CacheRule | undefined;
   /** Rules of data classes are in force, and what the request contains is not known yet. */
   readonly isUninspected: boolean;
 };

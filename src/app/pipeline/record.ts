@@ -57,6 +57,8 @@ export class RequestTrace {
   dataAction: string | undefined;
   /** Paths of the fields that the serving endpoint's adapter did not carry, in the request or in the reply. */
   omitted = NOTHING_OMITTED;
+  /** What the response cache did; undefined: neither policy nor request states it. */
+  cacheStatus: string | undefined;
   #terms: PricingTerms | undefined;
   heldNanos = 0n;
   /** Why the hold was refused; the request continues on own keys and nodes, which need none. */

@@ -263,6 +263,7 @@ export function addInferenceHeaders(
   if (adapter?.responseHeaders !== undefined) Object.assign(headers, adapter.responseHeaders);
   if (trace.omitted.length > 0) headers["x-svc-omitted"] = listOmitted(trace.omitted).join(",");
   if (CLOSED_HEADER_SURFACES.has(trace.surface)) return;
+  if (trace.cacheStatus !== undefined) headers["x-svc-cache"] = trace.cacheStatus;
   if (trace.dataClasses !== undefined) addDataClassHeaders(headers, trace);
   headers["x-svc-overhead-ms"] = String(trace.overheadMs);
   headers["x-svc-route-reason"] = routeReason(trace, plan);

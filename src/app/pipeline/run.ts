@@ -14,6 +14,7 @@ import {
 import { toFault } from "../to-fault.ts";
 import { admit } from "./admit.ts";
 import { AttemptStage } from "./attempt.ts";
+import type { ReplyRecorder } from "./caching/reply-recorder.ts";
 import { receivedBody } from "./decode.ts";
 import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -54,6 +55,7 @@ export async function run(
   const recorder =
     gateway.captures.openFor(principal.workspace.id) && gateway.captures.begin(surface, trace.requestId, principal);
   let hasSlot = false;
+  let replyRecorder: ReplyRecorder | undefined;
   let received: ReceivedRequest | undefined;
   let decoded: DecodedRequest | undefined;
   /** Set between plan and admission. */
@@ -89,8 +91,15 @@ export async function run(
       gateway.recheckKey(exchange);
       planned = planRequest(gateway, trace, surface, decoded.request, planned.inspected);
     }
-    const { plan, currentPolicy, changedRouter, inspected } = planned;
+    const { plan, cacheRule } = planned;
     if (plan.is === "refused") throw plan.fault;
+    const request = { ...planned, plan, trace, exchange, decoded, sink: decoded.sink ?? sink };
+    if (cacheRule !== undefined) {
+      const { openCaching } = await import("./caching/open-caching.ts");
+      const caching = await openCaching({ ...request, cacheRule, gateway, body: received.loggableBody });
+      if (caching === "served") return;
+      replyRecorder = caching;
+    }
     unadmitted = { request: decoded.request, plan };
 
     const admitting = admit(gateway, trace, plan, decoded.request);
@@ -106,18 +115,7 @@ export async function run(
     unadmitted = undefined;
     if (decoded.onAdmitted !== undefined) await decoded.onAdmitted();
 
-    await attemptAndSettle({
-      gateway,
-      trace,
-      exchange,
-      sink: decoded.sink ?? sink,
-      decoded,
-      plan,
-      currentPolicy,
-      changedRouter,
-      inspected,
-      deadlineMs,
-    });
+    await attemptAndSettle({ ...request, gateway: replyRecorder?.gateway ?? gateway, deadlineMs });
   } catch (error) {
     if (decoded === undefined && received !== undefined) traceUndecoded(trace, received.loggableBody);
     const found = error instanceof SettledFault ? error.fault : toFault(error);
@@ -133,6 +131,7 @@ export async function run(
     throw decoded?.toCallerParameterNames?.(problem) ?? problem;
   } finally {
     if (hasSlot) gateway.queue.leave();
+    replyRecorder?.finish();
     recorder?.finish();
     received?.dispose?.();
     if (trace.idempotencyClaim !== undefined)

@@ -67,6 +67,11 @@ const HEADERS = {
     "What was done to the findings before the serving endpoint received the request: `none`, `pseudonymised`, `redacted` or `pseudonymised,redacted`; only where the policy has rules for data classes.",
     "redacted",
   ],
+  Cache: [
+    "X-Svc-Cache",
+    "Only where the policy or the request sets a lifetime for the response cache. `hit; age=` with the age of the reply in seconds: it cost nothing. `miss`: this reply is kept for identical requests. `bypass; reason=` with why the cache is not used: `idempotency-key`, `store`, `background`, `provider-state`, `zero-data-retention`, `size` or `off`.",
+    "hit; age=42",
+  ],
   Overhead: [
     "X-Svc-Overhead-Ms",
     "Milliseconds spent in the gateway itself, excluding providers; for a stream, until its first byte.",
@@ -93,8 +98,16 @@ const WORK_HEADERS = [...SERVED_HEADERS, "Omitted", "DataClasses", "DataAction",
 const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
 const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> = {
-  chat: [...WORK_HEADERS, ...NODE_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
-  embeddings: [...WORK_HEADERS, ...NODE_HEADERS],
+  chat: [
+    ...WORK_HEADERS,
+    ...NODE_HEADERS,
+    "Cache",
+    "Router",
+    "ReasoningEffort",
+    "ReasoningChosenBy",
+    "UpstreamSurface",
+  ],
+  embeddings: [...WORK_HEADERS, ...NODE_HEADERS, "Cache"],
   count: [...WORK_HEADERS, "Router", "UpstreamSurface"],
   work: WORK_HEADERS,
   stored: [...SERVED_HEADERS, "UpstreamSurface"],

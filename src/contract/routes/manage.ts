@@ -1,4 +1,5 @@
 import { ALERT_ROUTES } from "./manage/alerts.ts";
+import { CACHE_ROUTES } from "./manage/cache.ts";
 import { CAPTURE_ROUTES } from "./manage/capture.ts";
 import { DATA_CLASS_ROUTES } from "./manage/data-classes.ts";
 import { EVIDENCE_ROUTES } from "./manage/evidence.ts";
@@ -36,6 +37,7 @@ export const MANAGE_ROUTES = [
   ...NODE_ROUTES,
   ...PROOF_ROUTES,
   ...RESPONSE_ROUTES,
+  ...CACHE_ROUTES,
   ...CAPTURE_ROUTES,
   ...EVIDENCE_ROUTES,
   ...MASTER_KEY_ROUTES,

@@ -9,7 +9,7 @@ import { readBody } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext, type TenancyScope } from "../deps.ts";
 import { type KnownNames, knownNamesFor, requireDataClasses } from "../known-names.ts";
-import { policyView } from "../views.ts";
+import { parseCacheRule, policyView } from "../views.ts";
 
 type PolicyInput = z.infer<typeof PolicyPatch>;
 
@@ -37,6 +37,7 @@ export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""
     ...(input.data_classes === undefined
       ? {}
       : { dataClasses: requireDataClasses(`${at}data_classes`, input.data_classes ?? {}, names) }),
+    ...(input.cache === undefined ? {} : { cache: parseCacheRule(input.cache) }),
   };
 }
 
@@ -83,10 +84,14 @@ export function requireModels(param: string, names: readonly string[], { modelId
   return [...new Set(found)];
 }
 
-/** Rules of data classes that were cleared are absent, so that nothing is inspected for them. */
+/** Rules of data classes and of the cache that were cleared are absent, so that no request does anything for them. */
 function policyAfter(before: Policy, demands: Partial<Policy>): Policy {
-  const { dataClasses = {}, ...policy } = { ...before, ...demands };
-  return Object.keys(dataClasses).length === 0 ? policy : { ...policy, dataClasses };
+  const { dataClasses = {}, cache = {}, ...policy } = { ...before, ...demands };
+  return {
+    ...policy,
+    ...(Object.keys(dataClasses).length === 0 ? {} : { dataClasses }),
+    ...(Object.keys(cache).length === 0 ? {} : { cache }),
+  };
 }
 
 async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
@@ -95,12 +100,13 @@ async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: P
   // During the write both policies apply, so that every request complies with the version that its evidence cites.
   deps.directory.putWorkspace({ ...workspace, policy: tightenPolicy(workspace.policy, changed.policy) });
   const nowMs = deps.clock.nowMs();
-  // Switching to zero data retention ends all captures and purges their content.
+  // Switching to zero data retention ends all captures and purges their content, and all cached replies.
   const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
-  const ended = await commitWithAudit(deps, async ({ tenancy, captures }) => {
+  const ended = await commitWithAudit(deps, async ({ tenancy, captures, cachedReplies }) => {
     await tenancy.saveWorkspace(changed);
     await tenancy.savePolicyVersion({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
     const ended = isStricter ? await captures.closeAndPurgeAll(id, nowMs) : undefined;
+    if (isStricter) await cachedReplies.purge(id);
     const detail = {
       before: policyView(workspace.policy),
       after: policyView(changed.policy),
@@ -126,6 +132,11 @@ export function policyHandlers(context: ManageContext): Record<string, Handler> 
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(scope, id));
       const policy = await scope.serialized(() => changePolicy(scope, findWorkspace(scope, id), demands));
+      if (demands.zeroDataRetention === true) {
+        // After the commit: a reply that was being written may have come behind the removal.
+        await scope.responseCache.drop(id);
+        await scope.responseCache.purge(id);
+      }
       return { status: 200, json: policyView(policy) };
     }),
   };

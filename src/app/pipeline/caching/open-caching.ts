@@ -1,0 +1,66 @@
+import { invalidValue } from "../../../contract/faults.ts";
+import type { Surface } from "../../../domain/record/record.ts";
+import type { ReplyCache } from "../../../domain/response-cache/reply-cache.ts";
+import type { Policy } from "../../../domain/tenancy/policy.ts";
+import { IDEMPOTENCY_KEY_HEADER } from "../idempotent-replay.ts";
+import { cacheSlotFor, resolvedModel } from "./cache-identity.ts";
+import type { CacheableRequest } from "./cacheable-request.ts";
+import { ReplyRecorder } from "./reply-recorder.ts";
+import { serveCached } from "./serve-cached.ts";
+
+const SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses", "gemini", "embeddings", "rerank"]);
+
+/**
+ * Serves the request from the cache. Otherwise returns what records its reply, or undefined when this request neither uses
+ * the cache nor fills it.
+ */
+export async function openCaching(request: CacheableRequest): Promise<"served" | ReplyRecorder | undefined> {
+  const { gateway, trace, exchange, plan, cacheRule, currentPolicy } = request;
+  const policy = currentPolicy();
+  if (!SURFACES.has(trace.surface) || policy === undefined) return undefined;
+  requirePermission(request, policy);
+  const { ttlSeconds = 0 } = cacheRule;
+  if (ttlSeconds === 0) return undefined;
+  const cache = gateway.responseCache;
+  const bypass = cache === undefined ? "off" : bypassReason(request, policy, cache);
+  const slot = bypass === undefined && cache !== undefined ? await cacheSlotFor(cache, request, policy) : undefined;
+  if (cache === undefined || slot === undefined) {
+    trace.cacheStatus = `bypass; reason=${bypass ?? "body"}`;
+    return undefined;
+  }
+  const ttlMs = Math.min(ttlSeconds * 1000, cache.limits.ttlMs);
+  const reply = await cache.find(slot);
+  gateway.recheckKey(exchange);
+  const ageMs = reply === undefined ? 0 : Math.max(0, gateway.clock.nowMs() - reply.createdAtMs);
+  if (reply !== undefined && ageMs < ttlMs) {
+    trace.cacheStatus = `hit; age=${Math.floor(ageMs / 1000)}`;
+    if ((await serveCached(request, reply, ageMs)) === "served") return "served";
+  }
+  trace.cacheStatus = "miss";
+  return new ReplyRecorder(gateway, cache, { slot, ttlMs, model: resolvedModel(plan) });
+}
+
+/** A request that chooses the cache itself is refused where that is forbidden, like one with `store: true`. */
+function requirePermission({ cacheRule, decoded }: CacheableRequest, policy: Policy): void {
+  const wish = decoded.request.outline.routingHints?.cache;
+  if (wish === undefined || wish.ttlSeconds === 0) return;
+  if (cacheRule.requests === "forbid")
+    throw invalidValue(
+      "cache",
+      "must be omitted: this workspace does not let requests choose whether their replies are cached. An admin changes this in the policy",
+    );
+  if (policy.zeroDataRetention)
+    throw invalidValue("cache", "must be omitted under zero data retention, which keeps no content");
+  if (cacheRule.ttlSeconds === undefined)
+    throw invalidValue("cache.ttl", "must be set, in seconds: neither the policy nor the router sets one");
+}
+
+function bypassReason(request: CacheableRequest, policy: Policy, { limits }: ReplyCache): string | undefined {
+  const { decoded, exchange, body } = request;
+  if (policy.zeroDataRetention) return "zero-data-retention";
+  if (exchange.headers[IDEMPOTENCY_KEY_HEADER] !== undefined) return "idempotency-key";
+  if (decoded.onAdmitted !== undefined) return "background";
+  if (decoded.storeResponse !== undefined) return "store";
+  if (decoded.request.referencesProviderState()) return "provider-state";
+  return body.length > limits.replyBytes ? "size" : undefined;
+}
