@@ -306,6 +306,12 @@ export const FAULTS = {
     says: "The provider declined a question. The input tokens are billed.",
     next: "Rephrase the question or the input.",
   },
+  content_policy_violation: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "The provider's content filter refused the prompt or the images. Input tokens are billed if it reports any.",
+    next: "Change the prompt or the images, or use another model.",
+  },
   idempotency_key_reused: {
     status: 422,
     type: "invalid_request_error",

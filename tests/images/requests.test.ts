@@ -30,7 +30,7 @@ const REFUSED: readonly (readonly [string, Json, string])[] = [
   ["a quality that is not generated", { quality: "medium", model: "lab/exact" }, "quality"],
   ["a URL as the result", { response_format: "url" }, "response_format"],
   ["partial images without a stream", { partial_images: 1 }, "partial_images"],
-  ["a stream where there is none", { stream: true, model: "lab/plain" }, "stream"],
+  ["partial images where there are none", { stream: true, partial_images: 1, model: "lab/plain" }, "partial_images"],
   ["a parameter that is not supported", { output_format: "webp", model: "lab/plain" }, "output_format"],
   ["a prompt that is too long", { prompt: "a".repeat(101), model: "lab/exact" }, "prompt"],
   ["an unknown field", { seed: 1 }, "seed"],

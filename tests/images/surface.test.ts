@@ -7,6 +7,7 @@ import {
   formWith,
   hashOf,
   type ImageScene,
+  imageEvents,
   openImages,
   PNG,
   PNG_BASE64,
@@ -57,8 +58,6 @@ const lastOf = (slug: string) => {
   if (received === undefined) throw new Error(`${slug} received nothing`);
   return received;
 };
-const eventsIn = (text: string): Json[] =>
-  text.split("\n").flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6))] : []));
 
 describe("recorded traffic", () => {
   test("IMG-01 BILL-05 a recorded generation: the same request, image and tokens, priced by kind", async () => {
@@ -265,7 +264,7 @@ describe("streams", () => {
     const answer = await stream("tokens", { partial_images: 2 });
     expect(lastOf("tokens").json).toEqual({ model: "lab-1", prompt: "a cat", n: 1, stream: true, partial_images: 2 });
     expect(answer.headers.get("content-type")).toContain("text/event-stream");
-    const events = eventsIn(answer.text);
+    const events = imageEvents(answer.text);
     expect(events.map(({ type, partial_image_index: index }) => [type, index])).toEqual([
       ["image_generation.partial_image", 0],
       ["image_generation.partial_image", 1],
@@ -284,7 +283,7 @@ describe("streams", () => {
     ];
     scene.at("classes").next({ frames });
     const answer = await stream("classes", { n: 2 });
-    const events = eventsIn(answer.text);
+    const events = imageEvents(answer.text);
     expect(events.map(({ usage }) => usage)).toEqual([undefined, { cost: 0.06, currency: "EUR" }]);
   });
 
@@ -292,7 +291,7 @@ describe("streams", () => {
     const partial = eventFrame("image_generation.partial_image", { partial_image_index: 0 });
     scene.at("tokens").next({ frames: [partial, partial], end: { is: "cut", after: partial.length + 40 } });
     const answer = await stream("tokens", { partial_images: 2 });
-    const events = eventsIn(answer.text);
+    const events = imageEvents(answer.text);
     expect([events[0].type, events.at(-1).error?.code]).toEqual(["image_generation.partial_image", "upstream_error"]);
     expect((await scene.rowOf(answer)).cost).toBe("0.00");
   });
@@ -312,7 +311,7 @@ describe("streams", () => {
     const big = paintNoise(700_000);
     scene.at("classes").next({ frames: [eventFrame("image_generation.completed", { b64_json: big })] });
     const answer = await stream("classes");
-    expect(eventsIn(answer.text)[0].b64_json === big).toBe(true);
+    expect(imageEvents(answer.text)[0].b64_json === big).toBe(true);
     scene.at("classes").next(painted(1, { data: [{ b64_json: big }] }));
     expect((await scene.paint(only("classes"))).body.data[0].b64_json === big).toBe(true);
   });

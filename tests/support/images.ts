@@ -126,3 +126,7 @@ export const formWith = (fields: Json, ...files: readonly (readonly [string, Fil
   for (const [name, file] of files) form.append(name, file);
   return form;
 };
+
+/** The data of the events of a stream. */
+export const imageEvents = (text: string): Json[] =>
+  text.split("\n").flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6))] : []));

@@ -308,7 +308,7 @@ function dispatch(
         body,
         owner: attempt.ownKey?.workspaceId,
         workspace: trace.principal.workspace.id,
-        timeouts: trace.streaming ? undefined : gateway.limits.wholeResponse,
+        timeouts: trace.streaming && adapter.isWhole !== true ? undefined : gateway.limits.wholeResponse,
       },
       {
         onFailure: (failure) => failed(failure, null),
@@ -326,7 +326,7 @@ function dispatch(
               provider: endpoint.provider,
               resolve,
             });
-          if (!trace.streaming) return bufferedReader(reading);
+          if (!trace.streaming || adapter.isWhole === true) return bufferedReader(reading);
           return isJson(headers) ? errorReader(reading) : streamReader(relay, reading);
         },
       },

@@ -97,7 +97,7 @@ function missingImageCapability({ images, prices }: Endpoint, call: ImageCall): 
 const VERBS = { generation: "generate", edit: "edit", variation: "vary" } as const;
 
 function missingOperation(support: ImageSupport, call: ImageCall): MissingCapability | undefined {
-  const { operation, inputs, mask, prompt, parameters, isStreaming, count, model } = call;
+  const { operation, inputs, mask, prompt, parameters, partialImages, count, model } = call;
   if (!support.operations.includes(operation)) {
     const verb = VERBS[operation];
     return {
@@ -115,10 +115,10 @@ function missingOperation(support: ImageSupport, call: ImageCall): MissingCapabi
     (name) => parameters[name] !== undefined && !support.parameters.includes(name),
   );
   if (unsupported !== undefined) return { reason: `does not support the parameter ${unsupported}`, param: unsupported };
-  if (!isStreaming) return undefined;
-  if (!support.stream) return { reason: "does not stream images", param: "stream" };
+  if (partialImages === undefined || partialImages === 0) return undefined;
+  if (!support.stream) return { reason: "does not stream partial images", param: "partial_images" };
   return count > support.imagesMax
-    ? tooMany("n", `is ${count} with stream`, `streams at most ${support.imagesMax}`, call)
+    ? tooMany("n", `is ${count} with partial images`, `streams at most ${support.imagesMax}`, call)
     : undefined;
 }
 

@@ -2,13 +2,15 @@ import { z } from "zod";
 import { IMAGE_OPERATIONS, IMAGE_PARAMETERS } from "../../language/images/call.ts";
 import { count, text } from "./field-schemas.ts";
 
-const IMAGE_INTERFACES = ["openai"] as const;
+const IMAGE_INTERFACES = ["openai", "gemini", "bedrock_nova", "bedrock_stability"] as const;
 
 /** A list where the provider has the same names as OpenAI's format. */
 const names = z.union([z.array(text).min(1), z.record(text, text)]);
 
 export const imagesEntry = z.strictObject({
-  interface: z.enum(IMAGE_INTERFACES).describe("`openai`: also servers with the same format."),
+  interface: z
+    .enum(IMAGE_INTERFACES)
+    .describe("`openai`: also servers with the same format; `bedrock_nova`: also Titan."),
   operations: z.array(z.enum(IMAGE_OPERATIONS)).min(1).optional().describe("Absent: generation only."),
   edits_as: z.enum(["form", "json"]).optional().describe("How images to edit are sent. Absent: as a form."),
   sizes: names.optional().describe("Supported sizes, or the provider's name of each. Absent: any is sent unchanged."),
@@ -17,7 +19,11 @@ export const imagesEntry = z.strictObject({
     .optional()
     .describe("Supported qualities, or the provider's name of each. Absent: the request must not set one."),
   default_quality: text.optional().describe("Sent for `auto` or no quality. Absent: none is sent."),
-  images_max: count.optional().describe("Images per request of the provider; further ones are further requests."),
+  images_max: count
+    .optional()
+    .describe(
+      "Images per request of the provider; further ones are further requests. Absent: what the provider documents.",
+    ),
   inputs_max: count.optional().describe("Images that an edit may have. Absent: 1."),
   mask: z.boolean().optional().describe("Whether edits may have a mask."),
   prompt_chars_max: count.optional().describe("Longest prompt, in characters."),
@@ -51,8 +57,8 @@ export type ImageSupport = {
   readonly tokensPerImage: number;
 };
 
-/** What OpenAI documents. */
-const IMAGES_MAX = 10;
+/** What the providers document. */
+const IMAGES_MAX = { openai: 10, gemini: 1, bedrock_nova: 5, bedrock_stability: 1 } as const;
 const TOKENS_PER_IMAGE = 8192;
 
 export function compileImageSupport(entry: ImagesEntry): ImageSupport {
@@ -64,7 +70,7 @@ export function compileImageSupport(entry: ImagesEntry): ImageSupport {
     defaultSize: entry.default_size,
     qualities: namesOf(entry.qualities),
     defaultQuality: entry.default_quality,
-    imagesMax: entry.images_max ?? IMAGES_MAX,
+    imagesMax: entry.images_max ?? IMAGES_MAX[entry.interface],
     inputsMax: entry.inputs_max ?? 1,
     mask: entry.mask ?? false,
     promptCharsMax: entry.prompt_chars_max ?? null,

@@ -1,3 +1,4 @@
+import { fault } from "../../contract/faults.ts";
 import type { ImageSupport } from "../../domain/catalogue/images-support.ts";
 import { JsonDocument } from "../../kit/json-document.ts";
 import { pluralize } from "../../kit/pluralize.ts";
@@ -13,11 +14,11 @@ import {
   PROVIDER_OVERHEAD_TOKENS,
 } from "../../language/canon/usage-ceiling.ts";
 import { omittedMembers } from "../../language/dialects/reply-members.ts";
-import type { ImageCall, ImageOrder } from "../../language/images/call.ts";
+import { eventPrefix, type ImageCall, type ImageOrder } from "../../language/images/call.ts";
 import { checkImage, type GeneratedImage } from "../../language/images/generated-image.ts";
-import { renderImages } from "../../language/images/render.ts";
+import { renderImageEvents, renderImages } from "../../language/images/render.ts";
 import { ImageStream } from "../../language/images/stream.ts";
-import type { ImageBody, ImageFacts, ImageReply } from "../../language/images/wire-format.ts";
+import type { ImageBody, ImageReply } from "../../language/images/wire-format.ts";
 import { buildMultipartBody } from "./multipart-body.ts";
 import type { UpstreamBody } from "./transport.ts";
 import type { UpstreamAdapter } from "./upstream-adapter.ts";
@@ -33,7 +34,7 @@ export type ImageTarget = {
 };
 
 /** The reply of one request keeps its images until all requests are complete. */
-type ImagePart = WholeReply & { readonly images: readonly GeneratedImage[]; readonly facts: ImageFacts };
+type ImagePart = WholeReply & Pick<ImageReply, "facts" | "refused"> & { readonly images: readonly GeneratedImage[] };
 
 /** The size and quality of a call, also in the provider's names; undefined: none is sent. */
 export function providerClass({ size, quality }: Pick<ImageCall, "size" | "quality">, support: ImageSupport) {
@@ -72,8 +73,10 @@ function partAdapter(target: ImageTarget, count: number, onPart: (part: ImagePar
   const { call, upstreamModel, support, isBilledByTokens, createdSeconds } = target;
   const wire = UPSTREAM_ADAPTERS.images[support.interface];
   const { size, quality } = providerClass(call, support);
-  const order: ImageOrder = { ...call, upstreamModel, count, size, quality };
+  const isStreaming = call.isStreaming && !isWholeReply(target);
+  const order: ImageOrder = { ...call, upstreamModel, count, size, quality, isStreaming };
   const { body, headers } = bodyOf(wire.encode(order, support));
+  const isWhole = isWholeReply(target);
   function* decode(value: unknown): WorkSteps<WholeReply | UnusableReply | undefined> {
     const reply = wire.decode(value);
     if (reply === undefined) return undefined;
@@ -86,9 +89,10 @@ function partAdapter(target: ImageTarget, count: number, onPart: (part: ImagePar
   return {
     surface: null,
     path: wire.path(order),
-    auth: "bearer",
+    auth: wire.auth,
     headers,
-    streamContentType: "text/event-stream",
+    streamContentType: isWhole ? "application/json" : "text/event-stream",
+    isWhole: isWhole || undefined,
     keepAliveFrame: ": keep-alive\n\n",
     effort: undefined,
     maxUsage: () => ({
@@ -131,42 +135,60 @@ function bodyOf(body: ImageBody): { readonly body: UpstreamBody; readonly header
 
 /** Fewer images than ordered are a reply; none, or one that is none, is not. */
 function* checkImages(
-  { images }: ImageReply,
+  { images, refused }: ImageReply,
   count: number,
 ): WorkSteps<{ readonly images: readonly GeneratedImage[] } | UnusableReply> {
-  const checked: GeneratedImage[] = [];
+  const valid: GeneratedImage[] = [];
   for (const { base64, revisedPrompt } of images.slice(0, count)) {
-    const span = yield* checkImage(base64);
-    if (span === undefined) return { unusable: "an image is missing or not base64 of a PNG, JPEG or WebP image" };
-    checked.push({ base64: span, revisedPrompt });
+    const checked = yield* checkImage(base64);
+    if (checked === undefined) return { unusable: "an image is missing or not base64 of a PNG, JPEG or WebP image" };
+    valid.push({ ...checked, revisedPrompt });
   }
-  return checked.length === 0 ? { unusable: `no image of ${pluralize(count, "image")}` } : { images: checked };
+  if (refused !== undefined) return { images: [] };
+  return valid.length === 0 ? { unusable: `no image of ${pluralize(count, "image")}` } : { images: valid };
+}
+
+/** Endpoints that do not stream send their images at once, as final events. */
+function isWholeReply({ call, support }: Pick<ImageTarget, "call" | "support">): boolean {
+  return call.isStreaming && (!support.stream || call.count > support.imagesMax);
 }
 
 function partOf(
   images: readonly GeneratedImage[],
-  { facts, usage, id }: Pick<ImageReply, "facts" | "usage" | "id">,
+  { facts, usage, id, refused }: Pick<ImageReply, "facts" | "usage" | "id" | "refused">,
   { call, support, isBilledByTokens, createdSeconds }: ImageTarget,
   omitted: readonly string[] | undefined,
 ): ImagePart {
+  const { isStreaming } = call;
   return {
     images,
     facts,
-    usage: usage ?? (isBilledByTokens ? undefined : NO_TOKENS),
+    refused,
+    usage: usage ?? (isBilledByTokens && refused === undefined ? undefined : NO_TOKENS),
     estimate: isBilledByTokens ? estimatedImageUsage(call, support, images.length) : NO_TOKENS,
     units: { images: images.length },
     upstreamId: id,
     outputWeight: 0,
     omitted,
+    declined: refused === undefined ? undefined : refusalFault(refused, call),
     detail: { images: images.length },
-    render: (counted, shown) =>
-      renderImages(
+    ...(isStreaming ? { contentType: "text/event-stream; charset=utf-8" } : {}),
+    render(counted, shown) {
+      const rendered = {
         images,
-        { ...facts, created: facts.created ?? createdSeconds },
-        usage === undefined ? undefined : counted,
+        facts: { ...facts, created: facts.created ?? createdSeconds },
+        counted: usage === undefined ? undefined : counted,
         shown,
-      ),
+      };
+      return isStreaming ? renderImageEvents(`${eventPrefix(call)}.completed`, rendered) : renderImages(rendered);
+    },
   };
+}
+
+function refusalFault(reason: string, { model }: ImageCall) {
+  return fault("content_policy_violation", {
+    message: `The provider of ${model} refused to generate this image (${reason}). Change the prompt or the images, or use another model.`,
+  });
 }
 
 /** All images; counts only if every part reported them. */
@@ -175,7 +197,9 @@ function joinParts(parts: readonly ImagePart[], target: ImageTarget): WholeReply
   const usage = reported.length === parts.length ? sumTokens(reported) : undefined;
   const omitted = [...new Set(parts.flatMap((part) => part.omitted ?? []))];
   const images = parts.flatMap((part) => part.images);
-  const facts = { facts: parts[0]?.facts ?? {}, usage, id: parts[0]?.upstreamId ?? null };
+  // Images of other parts are a reply, although it has fewer than requested.
+  const refused = images.length > 0 ? undefined : parts.find((part) => part.refused !== undefined)?.refused;
+  const facts = { facts: parts[0]?.facts ?? {}, usage, id: parts[0]?.upstreamId ?? null, refused };
   return partOf(images, facts, target, omitted.length === 0 ? undefined : omitted);
 }
 

@@ -96,6 +96,8 @@ export type UpstreamAdapter = {
   readonly omitted?: readonly string[] | undefined;
   /** Values that are sent differently, such as a limit lowered to the model's maximum; for the log. */
   readonly adjusted?: readonly string[] | undefined;
+  /** The reply to a streaming request arrives whole, and is rendered as a stream. */
+  readonly isWhole?: true | undefined;
   /** Content-Type of the stream to the caller; absent: server-sent events. */
   readonly streamResponseType?: string;
   /** Additional headers of the response to the caller. */

@@ -21,6 +21,8 @@ import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../.
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import type { EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
+import { bedrockNovaImages, bedrockStabilityImages } from "../../language/images/bedrock.ts";
+import { geminiImages } from "../../language/images/gemini.ts";
 import { openaiImages } from "../../language/images/openai.ts";
 import type { ImageWireFormat } from "../../language/images/wire-format.ts";
 import { mistralModerations, openaiModerations } from "../../language/moderations/openai.ts";
@@ -107,7 +109,12 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     vllm: vllmRerank,
     tei: teiRerank,
   },
-  images: { openai: openaiImages },
+  images: {
+    openai: openaiImages,
+    gemini: geminiImages,
+    bedrock_nova: bedrockNovaImages,
+    bedrock_stability: bedrockStabilityImages,
+  },
   moderations: { openai: openaiModerations, mistral: mistralModerations },
   speech: {
     openai: openaiSpeech,

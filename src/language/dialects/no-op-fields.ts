@@ -167,6 +167,7 @@ export const NO_OP_FIELDS = {
     ),
     { path: "response_format", values: ["b64_json"], why: DEFAULT },
     { path: "n", values: [1], why: DEFAULT },
+    { path: "partial_images", values: [0], why: DEFAULT },
     { path: "stream", values: [false], why: DEFAULT },
   ],
   transcriptions: [

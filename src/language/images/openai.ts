@@ -42,6 +42,7 @@ const PATHS = { generation: "/images/generations", edit: "/images/edits", variat
 
 /** OpenAI's format, which xAI, vLLM-Omni, LocalAI and stable-diffusion.cpp serve as well. */
 export const openaiImages: ImageWireFormat = {
+  auth: "bearer",
   path: ({ operation }) => PATHS[operation],
   reply: REPLY,
   events: EVENTS,

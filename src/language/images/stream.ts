@@ -2,15 +2,14 @@ import type { ErrorEnvelope } from "../../contract/error-envelope.ts";
 import type { SlicedWork } from "../../kit/event-loop-turns.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { frameValue } from "../../kit/json-document.ts";
-import { type JsonSpan, stringifyWithSpans } from "../../kit/json-span.ts";
 import { runAtOnce, runInSlices, type WorkSteps } from "../../kit/work-steps.ts";
 import { listOmitted } from "../canon/omitted-paths.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { NO_TOKENS, sumTokens, type Usage } from "../canon/usage.ts";
 import { OmissionLog } from "../dialects/reply-members.ts";
 import { eventPrefix, type ImageCall } from "./call.ts";
-import { checkImage } from "./generated-image.ts";
-import { renderImageUsage } from "./render.ts";
+import { type CheckedImage, checkImage } from "./generated-image.ts";
+import { defined, imageEvent, renderImageUsage, sseFrame } from "./render.ts";
 import type { ImageEvent, ImageFacts, ImageWireFormat } from "./wire-format.ts";
 
 const DONE_MARKER = "[DONE]";
@@ -82,22 +81,22 @@ export class ImageStream implements ReplyStream {
     const value = frameValue(frame);
     const event = this.#wire.decodeEvent(value);
     if (event.is === "problem" || event.is === "malformed") return event;
-    const base64 = yield* checkImage(event.base64);
-    if (base64 === undefined) return { is: "malformed" };
+    const image = yield* checkImage(event.base64);
+    if (image === undefined) return { is: "malformed" };
     this.#omissions.check(value, this.#wire.events);
-    return event.is === "partial" ? this.#partial(event, base64) : this.#complete(event, base64);
+    return event.is === "partial" ? this.#partial(event, image) : this.#complete(event, image);
   }
 
-  #partial({ index, facts }: Extract<ImageEvent, { is: "partial" }>, base64: JsonSpan): StreamPiece {
+  #partial({ index, facts }: Extract<ImageEvent, { is: "partial" }>, image: CheckedImage): StreamPiece {
     this.#hasContent = true;
-    const event = this.#event("partial_image", base64, facts);
+    const event = this.#event("partial_image", image, facts);
     return { is: "content", text: sseFrame({ ...event, partial_image_index: index }) };
   }
 
   /** The stream is complete with the last image, whatever the provider sends after it. */
-  #complete({ facts, usage }: Extract<ImageEvent, { is: "completed" }>, base64: JsonSpan): StreamPiece {
+  #complete({ facts, usage }: Extract<ImageEvent, { is: "completed" }>, image: CheckedImage): StreamPiece {
     const before = this.#last;
-    this.#last = this.#event("completed", base64, facts);
+    this.#last = this.#event("completed", image, facts);
     this.#hasContent = true;
     this.#completed += 1;
     if (usage !== undefined) this.#reported.push(usage);
@@ -106,9 +105,9 @@ export class ImageStream implements ReplyStream {
     return text === "" ? { is: "usage" } : { is: "content", text };
   }
 
-  #event(name: "partial_image" | "completed", base64: JsonSpan, { created, ...facts }: ImageFacts): JsonObject {
+  #event(name: "partial_image" | "completed", image: CheckedImage, facts: ImageFacts): JsonObject {
     const { call, createdSeconds } = this.#options;
-    return { type: `${eventPrefix(call)}.${name}`, b64_json: base64, created_at: created ?? createdSeconds, ...facts };
+    return imageEvent(`${eventPrefix(call)}.${name}`, image, { created: createdSeconds, ...defined(facts) });
   }
 
   close(counted: Usage, shown: ReportedCost | undefined): string {
@@ -124,8 +123,4 @@ export class ImageStream implements ReplyStream {
   fail(envelope: ErrorEnvelope): string {
     return `data: ${JSON.stringify(envelope)}\n\n`;
   }
-}
-
-function sseFrame(event: JsonObject): string {
-  return `event: ${String(event["type"])}\ndata: ${stringifyWithSpans(event)}\n\n`;
 }

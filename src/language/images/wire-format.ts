@@ -32,6 +32,8 @@ export type ImageReply = {
   readonly facts: ImageFacts;
   readonly usage: Usage | undefined;
   readonly id: string | null;
+  /** There is no image, because the provider's content filter refused: its word for the reason, without content. */
+  readonly refused?: string | undefined;
 };
 
 /** A decoded event of a provider's stream. */
@@ -50,6 +52,7 @@ export type ImageWireOptions = { readonly editsAs: "form" | "json"; readonly sen
 
 /** A provider's wire format for images. */
 export type ImageWireFormat = {
+  readonly auth: "bearer" | "x-goog-api-key";
   path(order: ImageOrder): string;
   /** Which members of a reply callers receive. */
   readonly reply: MemberRule;
@@ -65,3 +68,17 @@ export type ImageWireFormat = {
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): UpstreamProblem;
 };
+
+/** For providers that do not stream images: their replies to streaming requests arrive whole. */
+export const WHOLE_ONLY: Pick<ImageWireFormat, "events" | "decodeEvent"> = {
+  events: "omitted",
+  decodeEvent: () => ({ is: "malformed" }),
+};
+
+export const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** The words of a code or of a provider's fixed sentence; undefined: none is stated. */
+export function refusalWord(reason: unknown): string | undefined {
+  if (typeof reason !== "string" || reason === "") return undefined;
+  return /^[\w .:,'-]{1,160}$/.test(reason) ? reason : "not stated";
+}

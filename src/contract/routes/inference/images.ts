@@ -21,6 +21,7 @@ const shared = {
   faults: [
     ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded" && code !== "router_not_found"),
     "router_not_supported",
+    "content_policy_violation",
     "images_not_enabled",
     ...CHARGED_FAULTS,
   ],
