@@ -291,7 +291,7 @@ export const FAULTS = {
   request_too_large: {
     status: 413,
     type: "invalid_request_error",
-    says: "The body exceeds the size limit.",
+    says: "The body exceeds the size limit, or has more text than the patterns of data classes may read.",
     next: "Send a smaller body, or split it into several requests.",
   },
   unsupported_media_type: {

@@ -10,7 +10,7 @@ import {
 import type { Kind } from "../../domain/data-classes/kinds.ts";
 import { KnownTextSets, KnownTexts } from "../../domain/data-classes/known-texts.ts";
 import { OutputFilter } from "../../domain/data-classes/output-filter.ts";
-import { rereadBudget } from "../../domain/data-classes/pattern.ts";
+import { PATTERN_CHARS_READ_MAX, PatternBudgetError, writingBudget } from "../../domain/data-classes/pattern.ts";
 import { findIn, Reading, readingsOf } from "../../domain/data-classes/reading.ts";
 import { replaceInJson, replaceInText, type Treat } from "../../domain/data-classes/replace.ts";
 import { findSplitValues, JOINTS, TextRuns } from "../../domain/data-classes/split-values.ts";
@@ -80,7 +80,7 @@ export class ContentInspection {
     this.#content = content;
     this.#detectors = detectors;
     this.#shortest = shortestText(detectors);
-    this.#work = this.#inspect(content);
+    this.#work = this.#inspectBounded(content);
   }
 
   /** Inspects in turns, so that a long request keeps no other one waiting. */
@@ -147,7 +147,7 @@ export class ContentInspection {
     if (treatments.size === 0) return this.#detectedTexts;
     if (this.#hasSplitValues) return undefined;
     const treated = [...this.#found].filter(([, kind]) => treatments.has(kind.class));
-    const known = new KnownTexts(new Map(treated));
+    const known = yield* KnownTexts.build(new Map(treated));
     const masked: DetectedText[] = [];
     for (const one of this.#detectedTexts) {
       let text = "";
@@ -225,9 +225,9 @@ export class ContentInspection {
     standIns: StandIns | undefined,
     isEchoed: boolean,
   ): Promise<UpstreamBody> {
-    this.#known ??= new KnownTextSets([this.#found, ...this.#detected.values()]);
+    this.#known ??= await inTurns(KnownTextSets.build([this.#found, ...this.#detected.values()]));
     const treat: Treat = {
-      detectors: { ...this.#detectors, reread: rereadBudget() },
+      detectors: { ...this.#detectors, budget: writingBudget() },
       known: this.#known,
       hasSplitValues: this.#hasSplitValues,
       strictness: (kind, original) => {
@@ -244,6 +244,18 @@ export class ContentInspection {
     if (typeof body === "string") return inTurns(replaceInJson(body, treat));
     if (body.rewritten !== undefined) return body.rewritten((text) => atOnce(replaceInText(text, treat)));
     throw new Error("a body without text cannot be treated");
+  }
+
+  *#inspectBounded(content: unknown): Generator<number, void> {
+    try {
+      yield* this.#inspect(content);
+    } catch (error) {
+      if (!(error instanceof PatternBudgetError)) throw error;
+      const patterns = this.#detectors.patterns.length;
+      throw fault("request_too_large", {
+        message: `The request has more text than the ${patterns} patterns of the workspace's data classes may read: ${PATTERN_CHARS_READ_MAX} characters, counted for each pattern. Send less text, or define fewer patterns; terms are not limited like this.`,
+      });
+    }
   }
 
   /** Every string, name of a member and long number. Parsing bounds the depth. */

@@ -1,10 +1,11 @@
+import { vocabularySteps } from "../../domain/data-classes/context.ts";
 import {
   buildCustomClass,
   type CustomClassDefinition,
   type Detectors,
 } from "../../domain/data-classes/custom-class.ts";
 import type { ExternalClass } from "../../domain/data-classes/external-detector.ts";
-import { loadPatternEngine, rereadBudget } from "../../domain/data-classes/pattern.ts";
+import { loadPatternEngine, patternBudget } from "../../domain/data-classes/pattern.ts";
 import type { CustomClass } from "../../domain/tenancy/custom-class.ts";
 import { DATA_CLASSES } from "../../domain/tenancy/data-class-rules.ts";
 import { inTurns } from "../../kit/in-turns.ts";
@@ -47,8 +48,9 @@ export class CustomClasses {
 
   /** For one pass over a request. Rejects when a definition cannot be read: nothing is then known of the request. */
   async detectors(workspaceId: string): Promise<Detectors> {
+    await inTurns(vocabularySteps());
     const ready = this.of(workspaceId).size === 0 ? BUILT_IN : await this.#readyFor(workspaceId);
-    return { ...ready, reread: rereadBudget() };
+    return { ...ready, budget: patternBudget() };
   }
 
   #versionsOf(workspaceId: string): string {

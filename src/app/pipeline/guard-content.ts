@@ -9,6 +9,7 @@ import {
 } from "../../domain/tenancy/data-class-rules.ts";
 import type { UpstreamBody } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { inTurns } from "../../kit/in-turns.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type InspectedRequest, inspectContent, traceInspection } from "./inspect-content.ts";
 import { filteredDecoding } from "./output-rules.ts";
@@ -75,10 +76,9 @@ export async function guardContent(
     standIns = await inspection.standIns(key, conversationOf(inspected.content?.(), inspected.sessionId));
   }
   const treated = await inspection.replaceIn(original, treatments, standIns, isEchoed);
+  const restorer = standIns && (await inTurns(Restorer.build(standIns.originals)));
   const restoring =
-    standIns === undefined
-      ? adapter
-      : { ...adapter, ...restoredDecoding(adapter, new Restorer(standIns.originals), trace.surface) };
+    restorer === undefined ? adapter : { ...adapter, ...restoredDecoding(adapter, restorer, trace.surface) };
   return { original, body: treated, treatments, outputs, adapter, restoring: filtered(restoring) };
 }
 

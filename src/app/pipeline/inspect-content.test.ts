@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { builtInDetectors } from "../../domain/data-classes/custom-class.ts";
+import { buildCustomClass, builtInDetectors } from "../../domain/data-classes/custom-class.ts";
+import { loadPatternEngine, patternBudget } from "../../domain/data-classes/pattern.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { DATA_CLASSES, tightenDataClasses } from "../../domain/tenancy/data-class-rules.ts";
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
+import { atOnce } from "../../kit/in-turns.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { LOGPROB_PARAMETERS } from "../../language/canon/sampling.ts";
 import { ContentInspection } from "./content-inspection.ts";
@@ -161,4 +163,32 @@ test.each([
   measure();
   expect(reads).toBeGreaterThanOrEqual(200_000);
   expect(most).toBeLessThanOrEqual(4_200);
+});
+
+test("CLASS-06 a text full of values is inspected in turns of bounded work, sorting and looking up included", async () => {
+  const text = Array.from({ length: 12_000 }, (_, at) => `u${at}@mail.example.eu`).join(" ");
+  const inspection = new ContentInspection({ text }, DETECTORS);
+  let others = 0;
+  let isFinished = false;
+  const work = () => {
+    others++;
+    if (!isFinished) setImmediate(work);
+  };
+  setImmediate(work);
+  await inspection.finish();
+  expect(inspection.counts).toEqual({ personal: 12_000 });
+  // 255 kB alone are 4 turns; each value costs as much as 100 characters.
+  expect(others).toBeGreaterThan(12);
+  const inspected = others;
+  await inspection.standIns(Buffer.alloc(32), "c");
+  isFinished = true;
+  expect(others - inspected).toBeGreaterThan(100);
+});
+
+test("CLASS-01 a request with more text than its patterns may read is refused by name", async () => {
+  const engine = await loadPatternEngine();
+  const { patterns, lists } = atOnce(buildCustomClass("acme", { terms: [], patterns: ["PRJ-\\d{4}"] }, engine));
+  const small = { ...patternBudget(), chars: 1_000 };
+  const inspection = new ContentInspection("x".repeat(1_001), { ...DETECTORS, patterns, lists, budget: small });
+  await expect(inspection.finish()).rejects.toMatchObject({ code: "request_too_large" });
 });

@@ -28,7 +28,7 @@ export function* standInsFor(
       yield STAND_IN_CHARS;
     }
     const before = taken.size;
-    const candidates = new KnownTexts(standIns.kinds);
+    const candidates = yield* KnownTexts.build(standIns.kinds);
     for (const text of texts)
       for (const { start, end } of yield* candidates.in(text)) taken.add(text.slice(start, end));
     if (taken.size === before) return standIns.completed();

@@ -1,5 +1,5 @@
 import type { ExternalClass, ExternalDetector } from "./external-detector.ts";
-import { loadPatternEngine, Pattern, type RereadBudget, rereadBudget } from "./pattern.ts";
+import { loadPatternEngine, Pattern, type PatternBudget, patternBudget } from "./pattern.ts";
 import { TermList } from "./term-list.ts";
 
 const TERM_CHARS_MAX = 200;
@@ -58,7 +58,7 @@ export type Detectors = {
   /** Called once the rest has read a request; their classes are not in `classes`. */
   readonly external: readonly ExternalClass[];
   /** Of the pass over one request. */
-  readonly reread: RereadBudget;
+  readonly budget: PatternBudget;
 };
 
 /** The built-in classes alone. */
@@ -67,7 +67,7 @@ export const builtInDetectors = (classes: ReadonlySet<string>): Detectors => ({
   lists: [],
   patterns: [],
   external: [],
-  reread: rereadBudget(),
+  budget: patternBudget(),
 });
 
 /** Nothing is found in a shorter text. */

@@ -80,12 +80,12 @@ export class FormTree {
     ends.push(form);
   }
 
-  /** Calls back for every form whose shape the text has here, with the end of what has it. */
-  each(text: string, start: number, found: (form: Form, end: number) => void): void {
+  /** Calls back for every form whose shape the text has here, with the end of what has it; `firstEnd`: of the first group. */
+  each(text: string, start: number, firstEnd: number, found: (form: Form, end: number) => void): void {
     let shape: Shape | undefined = this.#root;
     let from = start;
+    let end = firstEnd;
     while (shape !== undefined) {
-      const end: number = wordEnd(text, from, from + GROUP_CHARS_MAX + 1);
       const length = end - from;
       if (length === 0 || length > GROUP_CHARS_MAX) return;
       const ends = shape.ends[length];
@@ -96,6 +96,7 @@ export class FormTree {
       if (separator === NO_SEPARATOR || !isAlnumAt(text, end + 1)) return;
       shape = shape.next[length * SEPARATORS.length + separator];
       from = end + 1;
+      end = wordEnd(text, from, from + GROUP_CHARS_MAX + 1);
     }
   }
 }

@@ -16,9 +16,14 @@ export class KnownTexts {
   readonly #kinds: ReadonlyMap<string, Kind>;
   readonly #lookup: TextLookup;
 
-  constructor(kinds: ReadonlyMap<string, Kind>) {
+  constructor(kinds: ReadonlyMap<string, Kind>, lookup = TextLookup.of(kinds.keys())) {
     this.#kinds = kinds;
-    this.#lookup = new TextLookup([...kinds.keys()]);
+    this.#lookup = lookup;
+  }
+
+  /** For many texts; yields the work done in characters. */
+  static *build(kinds: ReadonlyMap<string, Kind>): Generator<number, KnownTexts> {
+    return new KnownTexts(kinds, yield* TextLookup.build(kinds.keys()));
   }
 
   /** Yields the work done in characters. */
@@ -48,8 +53,14 @@ function isEdge(text: string, at: number): boolean {
 export class KnownTextSets {
   readonly #sets: readonly KnownTexts[];
 
-  constructor(kinds: readonly ReadonlyMap<string, Kind>[]) {
-    this.#sets = kinds.map((one) => new KnownTexts(one));
+  private constructor(sets: readonly KnownTexts[]) {
+    this.#sets = sets;
+  }
+
+  static *build(kinds: readonly ReadonlyMap<string, Kind>[]): Generator<number, KnownTextSets> {
+    const sets: KnownTexts[] = [];
+    for (const one of kinds) sets.push(yield* KnownTexts.build(one));
+    return new KnownTextSets(sets);
   }
 
   *in(text: string): Generator<number, KnownText[]> {

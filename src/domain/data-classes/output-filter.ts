@@ -1,7 +1,7 @@
 import { atOnce } from "../../kit/in-turns.ts";
 import type { Detectors } from "./custom-class.ts";
 import type { Kind } from "./kinds.ts";
-import { rereadBudget } from "./pattern.ts";
+import { patternBudget } from "./pattern.ts";
 import { findIn, Reading, readingsOf } from "./reading.ts";
 import { joined, type TreatedPlace } from "./replace.ts";
 import { formOf } from "./restore.ts";
@@ -65,7 +65,8 @@ export class OutputFilter implements TextRewriter {
       lists: lists.filter((list) => actions.has(list.class)),
       patterns: patterns.filter((pattern) => actions.has(pattern.class)),
       external: external.filter((one) => actions.has(one.class)),
-      reread: rereadBudget(),
+      // Held texts are read again and again; the length of a reply is limited.
+      budget: { ...patternBudget(), chars: Number.POSITIVE_INFINITY },
     };
     this.#actions = actions;
     this.#isKnown = isKnown;

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { atOnce } from "../../kit/in-turns.ts";
 import { buildCustomClass, builtInDetectors, definitionProblem } from "./custom-class.ts";
-import { loadPatternEngine, rereadBudget } from "./pattern.ts";
+import { loadPatternEngine, PatternBudgetError, patternBudget } from "./pattern.ts";
 import { findInText, Reading } from "./reading.ts";
 
 const engine = await loadPatternEngine();
 const LIMITS = { terms: 5, patterns: 3 };
 
-function detectorsFor(patterns: readonly string[], reread = rereadBudget()) {
+function detectorsFor(patterns: readonly string[], budget = patternBudget()) {
   const built = atOnce(buildCustomClass("acme", { terms: [], patterns }, engine));
-  return { ...builtInDetectors(new Set()), ...built, reread };
+  return { ...builtInDetectors(new Set()), ...built, budget };
 }
-function found(text: string, patterns: readonly string[], reread = rereadBudget()): string[] {
-  const findings = atOnce(findInText(new Reading(text), detectorsFor(patterns, reread)));
+function found(text: string, patterns: readonly string[], budget = patternBudget()): string[] {
+  const findings = atOnce(findInText(new Reading(text), detectorsFor(patterns, budget)));
   return findings.map(({ start, end }) => text.slice(start, end));
 }
 
@@ -73,8 +73,15 @@ test("CLASS-01 the work for a text grows with its length, also for patterns that
 test("CLASS-01 a pattern that reads far behind each match uses up its work, then the rest of the text is found", () => {
   const text = "abc ".repeat(2_000);
   expect(found(text, ["abc.*X|abc"]).length).toBe(2_000);
-  const few = found(text, ["abc.*X|abc"], { left: 100_000 });
+  const few = found(text, ["abc.*X|abc"], { ...patternBudget(), left: 100_000 });
   expect(few.length).toBeLessThan(200);
   expect(few.at(-1)?.length).toBeGreaterThan(7_000);
-  expect(found(text, ["abc"], { left: 100_000 }).length).toBe(2_000);
+  expect(found(text, ["abc"], { ...patternBudget(), left: 100_000 }).length).toBe(2_000);
+});
+
+test("CLASS-01 all patterns of a request read a bounded number of characters, then the request is refused", () => {
+  const patterns = ["abc", "abd", "abe"];
+  const budget = { ...patternBudget(), chars: 3_000 };
+  expect(found("abc ".repeat(100), patterns, budget).length).toBe(100);
+  expect(() => found("abc ".repeat(500), patterns, budget)).toThrow(PatternBudgetError);
 });

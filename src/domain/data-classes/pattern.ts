@@ -20,9 +20,31 @@ const UNBOUNDED_CALL_CHARS = 512;
 /** What the engine may read twice in a request, behind each match, before the rest of a text counts as one match. */
 const REREAD_WORK_MAX = 200_000_000;
 
-/** How much work is left for reading behind matches, shared by all patterns and texts of one pass over a request. */
-export type RereadBudget = { left: number };
-export const rereadBudget = (): RereadBudget => ({ left: REREAD_WORK_MAX });
+/** Characters of a request that patterns read, each counted for every pattern: some seconds of work, in turns. */
+export const PATTERN_CHARS_READ_MAX = 20_000_000;
+/** What a provider's format adds to the texts of a request. */
+const FORMAT_FACTOR = 4;
+
+/** What is left for all patterns and texts of one pass over a request. */
+export type PatternBudget = {
+  /** For reading behind matches. */
+  left: number;
+  chars: number;
+};
+export const patternBudget = (): PatternBudget => ({ left: REREAD_WORK_MAX, chars: PATTERN_CHARS_READ_MAX });
+/** For texts that an inspection has bounded already. */
+export const writingBudget = (): PatternBudget => ({
+  left: REREAD_WORK_MAX,
+  chars: PATTERN_CHARS_READ_MAX * FORMAT_FACTOR,
+});
+
+/** A request has more text than its patterns may read. */
+export class PatternBudgetError extends Error {
+  constructor() {
+    super(`patterns would read more than ${PATTERN_CHARS_READ_MAX} characters`);
+    this.name = "PatternBudgetError";
+  }
+}
 
 /** The engine is loaded for the first pattern: without patterns it takes no memory. */
 let engine: Promise<typeof RE2JS> | undefined;
@@ -82,8 +104,10 @@ export class Pattern {
   }
 
   /** Reads the whole text of a scan; yields the work done in characters. */
-  *match(scan: ScannedText, budget: RereadBudget): Generator<number, void> {
+  *match(scan: ScannedText, budget: PatternBudget): Generator<number, void> {
     const { text } = scan;
+    budget.chars -= text.length;
+    if (budget.chars < 0) throw new PatternBudgetError();
     let at = 0;
     while (at < text.length) {
       const to = Math.min(text.length, at + this.#callChars);

@@ -6,6 +6,9 @@ import { Scan } from "./scan.ts";
 const NESTED_JSON_MAX = 4;
 /** What a text costs besides its characters, measured in characters. */
 const SCAN_CHARS = 112;
+/** What finding a value costs, measured in characters. */
+const FOUND_CHARS = 96;
+const FINDINGS_AT_ONCE = 4_096;
 export const JSON_START = /^\s*[[{"]/;
 const HEX = /^[0-9a-fA-F]{4}$/;
 const ESCAPED: Readonly<Record<string, string>> = {
@@ -120,16 +123,20 @@ export function* findInText(first: Reading, detectors: Detectors): Generator<num
 
 export function* findIn(readings: readonly Reading[], detectors: Detectors): Generator<number, ReadFinding[]> {
   const found: ReadFinding[] = [];
-  const passes = 1 + detectors.lists.length;
   for (const reading of readings) {
     yield SCAN_CHARS;
     const scan = new Scan(reading.text, detectors);
-    for (let more = true; more; ) {
+    for (let more = true, before = 0; more; before = scan.found) {
       more = scan.next();
-      yield (more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars)) * passes;
+      const findings = scan.found - before;
+      yield (more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars)) + findings * FOUND_CHARS;
     }
-    for (const pattern of detectors.patterns) yield* pattern.match(scan, detectors.reread);
-    for (const finding of scan.findings()) found.push({ ...finding, reading });
+    yield* scan.matchLists();
+    for (const pattern of detectors.patterns) yield* pattern.match(scan, detectors.budget);
+    for (const { kind, start, end } of yield* scan.findingSteps()) {
+      found.push({ kind, start, end, reading });
+      if (found.length % FINDINGS_AT_ONCE === 0) yield FINDINGS_AT_ONCE;
+    }
   }
   return found;
 }

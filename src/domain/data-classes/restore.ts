@@ -23,9 +23,16 @@ export class Restorer {
   readonly #originals: ReadonlyMap<string, string>;
   readonly #lookup: TextLookup;
 
-  constructor(originals: ReadonlyMap<string, string>) {
+  constructor(originals: ReadonlyMap<string, string>, lookup = TextLookup.of(originals.keys())) {
     this.#originals = originals;
-    this.#lookup = new TextLookup([...originals.keys()]);
+    this.#lookup = lookup;
+  }
+
+  /** For many stand-ins; yields the work done in characters. */
+  static *build(originals: ReadonlyMap<string, string>): Generator<number, Restorer> {
+    const lookup = yield* TextLookup.build(originals.keys());
+    yield* lookup.sort();
+    return new Restorer(originals, lookup);
   }
 
   /** A text that is there as a whole. */

@@ -1,3 +1,5 @@
+import { atOnce } from "../../kit/in-turns.ts";
+import { sortSteps } from "../../kit/sort-steps.ts";
 import { matchAccount, mayBeAccount } from "./accounts.ts";
 import { CHARACTERS, DIGIT, FOREIGN, isDigitAt, kindAt, LOWER, UPPER } from "./characters.ts";
 import { matchEmail, matchHexGroups } from "./contact.ts";
@@ -23,6 +25,17 @@ export type ScanOptions = {
 
 let forms: FormTree | undefined;
 
+/** A large list is not in the processor's cache: reading for it may take longer than scanning. */
+const LIST_WORK = 2;
+
+const FINDINGS_AT_ONCE = 1_024;
+/** What a finding costs, measured in characters. */
+const FINDING_CHARS = 8;
+
+/** Signs at which a value may be found. */
+const TRIGGERS = new Uint8Array(0x10000);
+for (const sign of "@+<-:=~") TRIGGERS[sign.charCodeAt(0)] = 1;
+
 /** A number without a check digit yields to one that has it. */
 const UNCHECKED_LESS = 50;
 
@@ -40,10 +53,9 @@ export class Scan implements ScannedText {
   readonly #forms: FormTree;
   readonly #isSpecial: boolean;
   readonly #lists: readonly TermList[];
-  readonly #states: number[];
   #at = 0;
-  /** How far the lists have read: values may end beyond a slice, terms may not begin there twice. */
-  #listed = 0;
+  #formStart = 0;
+  readonly #onForm = (form: Form, end: number) => this.#form(form, this.#formStart, end);
   /** Up to here words belong to a secret or a travel document found already. */
   #taken = 0;
 
@@ -54,7 +66,6 @@ export class Scan implements ScannedText {
         ? classes
         : new Set([...classes, ...[...lists, ...patterns].map((own) => own.class)]);
     this.#lists = lists;
-    this.#states = lists.map(() => 0);
     this.#isSpecial = classes.has("special");
     this.context = new Context(text);
     forms ??= new FormTree(SCHEMES);
@@ -67,56 +78,77 @@ export class Scan implements ScannedText {
     if (rank >= RANK.secret) this.#taken = end;
   }
 
+  /** How many values were found so far, before the surest of them are chosen. */
+  get found(): number {
+    return this.#findings.length;
+  }
+
   /** Reads one slice; false when the text is read. Between slices other work may run. */
   next(): boolean {
     const from = this.#at;
     const to = Math.min(this.text.length, from + Scan.sliceChars);
-    for (const [at, list] of this.#lists.entries()) {
-      this.#states[at] = list.match(this, this.#listed, to, this.#states[at] ?? 0);
+    const { text } = this;
+    const { length } = text;
+    let at = from;
+    // Every character passes here: the loop calls nothing for spaces and ordinary signs.
+    while (at < to) {
+      const code = text.charCodeAt(at);
+      let kind = CHARACTERS[code] ?? 0;
+      if (kind === 0) {
+        at = TRIGGERS[code] === 1 ? this.#sign(at, code) : at + 1;
+        continue;
+      }
+      let flags = kind;
+      let end = at + 1;
+      for (; end < length; end++) {
+        kind = CHARACTERS[text.charCodeAt(end)] ?? 0;
+        if (kind === 0) break;
+        flags |= kind;
+      }
+      this.#word(at, end, flags);
+      at = end;
     }
-    this.#listed = Math.max(to, this.#listed);
-    while (this.#at < to) this.#step(this.text.length);
-    return this.#at < this.text.length;
+    this.#at = at;
+    return at < length;
+  }
+
+  /** Reads all of the text for each list, in slices; yields the work done in characters. */
+  *matchLists(): Generator<number, void> {
+    for (const list of this.#lists) {
+      let state = 0;
+      for (let at = 0; at < this.text.length; at += Scan.sliceChars) {
+        const to = Math.min(this.text.length, at + Scan.sliceChars);
+        state = list.match(this, at, to, state);
+        yield (to - at) * LIST_WORK;
+      }
+    }
   }
 
   /** What was found, in order; where findings of one class overlap, the surest, then the longest. */
   findings(): Finding[] {
-    const sorted = this.#findings.toSorted((a, b) => a.start - b.start || b.rank - a.rank || b.end - a.end);
+    return atOnce(this.findingSteps());
+  }
+
+  /** The same in steps, for many; yields the work done in characters. */
+  *findingSteps(): Generator<number, Finding[]> {
+    const sorted = yield* sortSteps(this.#findings, (a, b) => a.start - b.start || b.rank - a.rank || b.end - a.end);
     const kept: (Finding & { rank: number })[] = [];
     const last = new Map<string, number>();
-    for (const one of sorted) {
+    for (const [at, one] of sorted.entries()) {
+      if (at % FINDINGS_AT_ONCE === FINDINGS_AT_ONCE - 1) yield FINDINGS_AT_ONCE * FINDING_CHARS;
       const index = last.get(one.kind.class);
       const before = index === undefined ? undefined : kept[index];
       if (before === undefined || index === undefined || before.end <= one.start) {
         last.set(one.kind.class, kept.push(one) - 1);
       } else if (isBetter(one, before)) kept[index] = one;
     }
-    return kept.toSorted((a, b) => a.start - b.start).map(({ kind, start, end }) => ({ kind, start, end }));
-  }
-
-  #step(length: number): void {
-    const { text } = this;
-    const at = this.#at;
-    let kind = CHARACTERS[text.charCodeAt(at)] ?? 0;
-    if (kind === 0) {
-      this.#at = this.#sign(at);
-      return;
-    }
-    let flags = kind;
-    let end = at + 1;
-    for (; end < length; end++) {
-      kind = CHARACTERS[text.charCodeAt(end)] ?? 0;
-      if (kind === 0) break;
-      flags |= kind;
-    }
-    this.#at = end;
-    this.#word(at, end, flags);
+    return yield* sortSteps<Finding>(kept, (a, b) => a.start - b.start);
   }
 
   /** Returns where to go on. */
-  #sign(at: number): number {
+  #sign(at: number, code: number): number {
     const { text } = this;
-    switch (text.charCodeAt(at)) {
+    switch (code) {
       case 0x40:
         matchEmail(this, at);
         break;
@@ -153,7 +185,7 @@ export class Scan implements ScannedText {
       return;
     }
     const isCapitals = (flags & (LOWER | FOREIGN)) === 0;
-    if (isCapitals && this.#mayBeForm(start, end)) this.#schemes(start);
+    if (isCapitals && this.#mayBeForm(start, end)) this.#schemes(start, end);
     else matchWord(this, start, end);
     if (this.#isSpecial) matchSpecial(this, start, end);
     if (end - start <= 4 && (flags & FOREIGN) === 0) matchHexGroups(this, start, end);
@@ -177,13 +209,12 @@ export class Scan implements ScannedText {
     } else if (mayBeAccount(text, start, end)) matchAccount(this, start, end);
     // A group in the middle of a number is no beginning; one or two digits alone are none either.
     if (end - start > 2 || flags !== DIGIT || text.charCodeAt(end) !== 32 || isDigitAt(text, end + 1))
-      this.#schemes(start);
+      this.#schemes(start, end);
   }
 
-  #schemes(start: number): void {
-    this.#forms.each(this.text, start, (form, end) => {
-      this.#form(form, start, end);
-    });
+  #schemes(start: number, end: number): void {
+    this.#formStart = start;
+    this.#forms.each(this.text, start, end, this.#onForm);
   }
 
   #form({ scheme, index, isFree, isShaped, isBeginning }: Form, start: number, end: number): void {
@@ -216,5 +247,6 @@ function isBetter(one: Finding & { rank: number }, other: Finding & { rank: numb
 export function scanText(text: string, options: ScanOptions): Finding[] {
   const scan = new Scan(text, options);
   while (scan.next());
+  atOnce(scan.matchLists());
   return scan.findings();
 }

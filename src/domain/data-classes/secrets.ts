@@ -207,6 +207,13 @@ const NOT_NAMES =
 const AWS_SECRET_FORM = /^[A-Za-z0-9/+]{40}$/;
 const GENERIC_ENTROPY_MIN = 3.5;
 
+/** The last two letters of all these names: they rule out most others. */
+const NAME_ENDS = new Uint8Array(1024);
+const slotOfEnd = (first: number, last: number) => ((first & 31) << 5) | (last & 31);
+for (const word of "key token secret password passwd pwd credential auth passphrase authorization sig".split(" "))
+  for (const name of [word, `${word}s`])
+    NAME_ENDS[slotOfEnd(name.charCodeAt(name.length - 2), name.charCodeAt(name.length - 1))] = 1;
+
 /** `api_key = "…"`, at the sign between name and value. What is cheap to refuse comes first. */
 export function matchAssigned(scan: ScannedText, sign: number): void {
   const { text } = scan;
@@ -217,7 +224,9 @@ export function matchAssigned(scan: ScannedText, sign: number): void {
   const isQuoted = quote === 34 || quote === 39 || quote === 96;
   if (isQuoted) at++;
   if (kindAt(text, at) === 0) return;
-  const name = nameBefore(text, sign);
+  const nameEnd = endOfName(text, sign);
+  if (NAME_ENDS[slotOfEnd(text.charCodeAt(nameEnd - 2), text.charCodeAt(nameEnd - 1))] !== 1) return;
+  const name = nameBefore(text, nameEnd);
   if (name === "" || !NAMES.test(name)) {
     if (/^authorization$/i.test(name)) matchBasic(scan, at);
     return;
@@ -230,13 +239,17 @@ export function matchAssigned(scan: ScannedText, sign: number): void {
   else scan.add(AWS_SECRET_FORM.test(value) && /secret/i.test(name) ? AWS_SECRET : GENERIC, at, end, RANK.secret - 1);
 }
 
-function nameBefore(text: string, sign: number): string {
+function endOfName(text: string, sign: number): number {
   let end = sign;
   while (
     sign - end < 3 &&
     (text.charCodeAt(end - 1) === 32 || text.charCodeAt(end - 1) === 34 || text.charCodeAt(end - 1) === 39)
   )
     end--;
+  return end;
+}
+
+function nameBefore(text: string, end: number): string {
   let start = end;
   while (end - start < NAME_CHARS_MAX && (isTokenCode(text.charCodeAt(start - 1)) || text.charCodeAt(start - 1) === 45))
     start--;

@@ -59,6 +59,12 @@ const slotOf = (first: number, last: number, length: number) =>
   (first & 31) | ((last & 31) << 5) | ((length & 7) << 10);
 for (const word of terms.keys()) starts[slotOf(word.charCodeAt(0), word.charCodeAt(word.length - 1), word.length)] = 1;
 
+/** Of letters of ASCII, the bits that count are those of the small letter already. */
+function letterAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code < 128 ? code : foldedAt(text, at);
+}
+
 /** How far a word about a person may be from the term. */
 const NEAR_CHARS_MAX = 60;
 const TERM_CHARS_MAX = 24;
@@ -67,7 +73,7 @@ const TERM_CHARS_MAX = 24;
 export function matchSpecial(scan: ScannedText, start: number, end: number): void {
   const { text } = scan;
   if (end - start > TERM_CHARS_MAX || end - start < 2) return;
-  if (starts[slotOf(foldedAt(text, start), foldedAt(text, end - 1), end - start)] !== 1) return;
+  if (starts[slotOf(letterAt(text, start), letterAt(text, end - 1), end - start)] !== 1) return;
   const candidates = terms.get(folded(text.slice(start, end)));
   if (candidates === undefined) return;
   const rest = folded(text.slice(start, start + TERM_CHARS_MAX));

@@ -162,20 +162,37 @@ export class TermIndex {
     }
   }
 
-  /** The state after one more character of a text; 0 is the start. */
-  step(state: number, text: string, at: number): number {
-    const char = this.#alphabet[text.charCodeAt(at)] ?? 0;
-    if (char === 0) return 0;
-    return this.#table === undefined ? this.#follow(state, char) : (this.#table[state * this.#size + char] ?? 0);
+  /** Reads from one place to another, and calls back with what ends before each; returns the state there. */
+  read(
+    text: string,
+    from: number,
+    to: number,
+    state: number,
+    found: (term: number, start: number, end: number) => void,
+  ): number {
+    const alphabet = this.#alphabet;
+    const table = this.#table;
+    const size = this.#size;
+    const terms = this.#term;
+    const next = this.#next;
+    let current = state;
+    for (let at = from; at < to; at++) {
+      const char = alphabet[text.charCodeAt(at)] ?? 0;
+      if (char === 0) current = 0;
+      else current = table === undefined ? this.#follow(current, char) : (table[current * size + char] ?? 0);
+      if (current !== 0 && ((terms[current] ?? -1) >= 0 || next[current] !== 0))
+        this.each(text, current, at + 1, found);
+    }
+    return current;
   }
 
   /** Calls back for every term that ends just before `end`, the longest first. */
-  each(text: string, state: number, end: number, found: (term: number, start: number) => void): void {
+  each(text: string, state: number, end: number, found: (term: number, start: number, end: number) => void): void {
     let at = (this.#term[state] ?? -1) >= 0 ? state : (this.#next[state] ?? 0);
     for (; at !== 0; at = this.#next[at] ?? 0) {
       const term = this.#term[at] ?? 0;
       const start = end - (this.#lengths[term] ?? 0);
-      if (this.#whole[term] === 0 || (startsWord(text, start) && endsWord(text, end))) found(term, start);
+      if (this.#whole[term] === 0 || (startsWord(text, start) && endsWord(text, end))) found(term, start, end);
     }
   }
 }

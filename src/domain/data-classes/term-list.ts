@@ -27,11 +27,8 @@ export class TermList {
 
   /** Reads one slice, and returns the state for the next one. */
   match(scan: ScannedText, from: number, to: number, state: number): number {
-    let at = state;
-    for (let char = from; char < to; char++) {
-      at = this.#index.step(at, scan.text, char);
-      this.#index.each(scan.text, at, char + 1, (_, start) => scan.add(this.#kind, start, char + 1, RANK.inContext));
-    }
-    return at;
+    return this.#index.read(scan.text, from, to, state, (_, start, end) =>
+      scan.add(this.#kind, start, end, RANK.inContext),
+    );
   }
 }

@@ -1,4 +1,10 @@
+import { atOnce } from "../../kit/in-turns.ts";
+import { sortSteps } from "../../kit/sort-steps.ts";
+
 const PREFIX_CHARS = 3;
+const TEXTS_AT_ONCE = 1_024;
+/** What a text costs, measured in characters that a scan reads in the same time. */
+const TEXT_CHARS = 32;
 /** So few texts are compared one by one; more are looked up. */
 const COMPARED_MAX = 4;
 
@@ -13,14 +19,33 @@ export class TextLookup {
   readonly #firstChars = new Uint8Array(0x10000);
   /** By their first characters, the longest first. */
   readonly #groups = new Map<string, Group[]>();
-  readonly #texts: Iterable<string>;
+  readonly #texts: readonly string[];
   #sorted: readonly string[] | undefined;
 
-  /** Texts of fewer than three characters are left out. */
-  constructor(texts: Iterable<string>) {
+  private constructor(texts: readonly string[]) {
     this.#texts = texts;
+  }
+
+  static of(texts: Iterable<string>): TextLookup {
+    return atOnce(TextLookup.build(texts));
+  }
+
+  /** Texts of fewer than three characters are left out. Yields the work done in characters. */
+  static *build(texts: Iterable<string>): Generator<number, TextLookup> {
+    const lookup = new TextLookup([...texts]);
+    yield* lookup.#fill();
+    return lookup;
+  }
+
+  /** Makes ready what `isBegun` needs. */
+  *sort(): Generator<number, void> {
+    this.#sorted ??= yield* sortSteps(this.#texts, byCodeUnits);
+  }
+
+  *#fill(): Generator<number, void> {
     const byPrefix = new Map<string, Map<number, Set<string>>>();
-    for (const text of texts) {
+    for (const [at, text] of this.#texts.entries()) {
+      if (at % TEXTS_AT_ONCE === TEXTS_AT_ONCE - 1) yield TEXTS_AT_ONCE * TEXT_CHARS;
       if (text.length < PREFIX_CHARS) continue;
       this.#firstChars[text.charCodeAt(0)] = 1;
       const prefix = text.slice(0, PREFIX_CHARS);
@@ -28,7 +53,9 @@ export class TextLookup {
       byPrefix.set(prefix, byLength);
       byLength.set(text.length, (byLength.get(text.length) ?? new Set()).add(text));
     }
+    let grouped = 0;
     for (const [prefix, byLength] of byPrefix) {
+      if (++grouped % TEXTS_AT_ONCE === 0) yield TEXTS_AT_ONCE * TEXT_CHARS;
       const groups = [...byLength].map(([length, same]): Group => ({ length, texts: same }));
       this.#groups.set(
         prefix,
@@ -57,7 +84,7 @@ export class TextLookup {
 
   /** Whether one begins with this and is longer. */
   isBegun(beginning: string): boolean {
-    this.#sorted ??= [...this.#texts].toSorted(byCodeUnits);
+    this.#sorted ??= atOnce(sortSteps(this.#texts, byCodeUnits));
     let low = 0;
     for (let high = this.#sorted.length; low < high; ) {
       const middle = (low + high) >>> 1;
