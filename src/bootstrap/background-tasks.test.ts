@@ -35,6 +35,7 @@ test("SCALE-03 a failing sweep neither stops the others nor the process, and is 
         warn: (_detail, message) => warned.push(message),
         gateway: { idempotency: { sweep: passing("uses") } },
       },
+      batches: { sweep: passing("batches") },
       rotation: { finish: nothing, retry: nothing, stop: nothing },
       retention: { run: passing("retention"), stop: nothing },
       statistics: { run: passing("statistics"), stop: nothing },
@@ -44,7 +45,10 @@ test("SCALE-03 a failing sweep neither stops the others nor the process, and is 
       fleet: { isLeader: true },
     },
   );
-  const round = ["accounts", "cache", "captures", "money", "responses", "retention", "state", "statistics", "uses"];
+  const round = [
+    ...["accounts", "batches", "cache", "captures", "money"],
+    ...["responses", "retention", "state", "statistics", "uses"],
+  ];
   for (let rounds = 0; rounds < 2; rounds += 1) {
     vi.advanceTimersByTime(MINUTE_MS);
     // Unhandled rejections are reported one tick later.

@@ -14,6 +14,7 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
+import type { Batches } from "./batches.ts";
 import { holdMaxMs } from "./overload-protection.ts";
 import { type SweepableResponses, sweepResponses } from "./responses.ts";
 
@@ -25,6 +26,7 @@ type SweepTargets = {
   readonly responses: SweepableResponses & {
     readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> };
   };
+  readonly batches: Pick<Batches, "sweep">;
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
   readonly statistics: Pick<StoreStatistics, "run" | "stop">;
@@ -41,7 +43,7 @@ export function startSweeper(
   targets: SweepTargets,
 ): { stop(): Promise<void> } {
   const { state, captures, responses, rotation, retention, statistics, money, accounts, fleet } = targets;
-  const { responseCache } = targets;
+  const { responseCache, batches } = targets;
   void rotation.finish();
   const timer = setInterval(() => {
     // Redis may be unavailable; the next round retries.
@@ -52,6 +54,7 @@ export function startSweeper(
     // The rest is shared by all instances.
     if (!fleet.isLeader) return;
     void sweepResponses(responses);
+    void batches.sweep();
     void responses.gateway.idempotency.sweep();
     void retention.run();
     void statistics.run();

@@ -39,6 +39,7 @@ import type { IdGenerator } from "../kit/id-generator.ts";
 import type { HashCost } from "../kit/password-hasher.ts";
 import type { Sandbox } from "../sandbox/server.ts";
 import type { Config } from "../settings/config.ts";
+import type { Batches } from "./batches.ts";
 import { type ComponentSet, componentFactory } from "./components.ts";
 import type { Coordination, FleetIngestBarrier } from "./coordination.ts";
 import type { FirstStartResult } from "./first-start.ts";
@@ -141,6 +142,7 @@ export type GatewayComponents = {
   readonly changeFeed: undefined;
   readonly endpointSync: EndpointStateSync | undefined;
   readonly uploads: UploadReader;
+  readonly batches: Batches;
   /** Opens the routes; ends what still runs when it closes. */
   readonly traffic: TrafficDeps;
   readonly firstStart: FirstStartResult;
@@ -175,4 +177,5 @@ export type TrafficDeps = Pick<
   | "status"
   | "directory"
   | "coordination"
+  | "batches"
 >;

@@ -7,7 +7,6 @@ import { guardRoutes } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
-import { connectionsFor, snapshotFor } from "../app/pipeline/workspace-resources.ts";
 import type { ResponsesContext } from "../app/responses/responses-context.ts";
 import { statusHandlers } from "../app/status/status-handlers.ts";
 import type { StatusReport } from "../app/status/status-report.ts";
@@ -21,7 +20,7 @@ import { geminiEmbeddingHandlers } from "../app/surfaces/gemini-embeddings.ts";
 import { geminiModelHandlers } from "../app/surfaces/gemini-models.ts";
 import { imagesHandlers } from "../app/surfaces/images.ts";
 import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
-import { type ModelDeps, modelHandlers } from "../app/surfaces/models.ts";
+import { modelHandlers } from "../app/surfaces/models.ts";
 import { moderationsHandlers } from "../app/surfaces/moderations.ts";
 import { nodeAgentHandlers } from "../app/surfaces/node-agent-file.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
@@ -35,7 +34,6 @@ import { apiDocumentText, llmsText, manageDocumentText } from "../contract/docum
 import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
 import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
-import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
 import type { OperatorTokenVerifier } from "../edge/operator-token-verifier.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
@@ -43,6 +41,7 @@ import type { UploadReader } from "../io/uploads/upload-reader.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 import { type CatalogueCallers, callerCatalogue } from "./caller-catalogue.ts";
+import { createModelDeps } from "./model-deps.ts";
 import { findNodeAgent } from "./node-agent-file.ts";
 
 /** The management API, payment webhooks and accounts. */
@@ -113,16 +112,7 @@ export function surfaceHandlers(
 ): Record<string, Handler> {
   const { catalogue, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
-  const models: ModelDeps = {
-    snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
-    connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
-    proofs,
-    nowMs,
-    marginOf: (workspaceId) => margins.marginFor(workspaceId),
-    allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
-    permits: permitsModel,
-    servedSurfaces: enabled,
-  };
+  const models = createModelDeps(gateway, proofs, enabled);
   return {
     ...chatHandlers(gateway),
     ...responsesHandlers(responses),

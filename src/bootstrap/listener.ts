@@ -26,6 +26,9 @@ type EdgeBootstrapDeps = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" 
   readonly operatorEvents: Pick<OperatorEvents, "recordUntrustedForward">;
 };
 
+/** Boundaries, headers and fields of a form, beside its file. */
+const FORM_OVERHEAD_BYTES = 1024 * 1024;
+
 const REQUEST_FAILED = "edge: request failed";
 
 /** Surfaces that are disabled by settings. */
@@ -38,6 +41,7 @@ export function disabledSurfaces(
     | "GATEWAY_RERANK"
     | "GATEWAY_MODERATIONS"
     | "GATEWAY_IMAGES"
+    | "GATEWAY_BATCHES"
   >,
 ): ReadonlySet<Switch> {
   const disabled = new Set<Switch>();
@@ -47,11 +51,12 @@ export function disabledSurfaces(
   if (config.GATEWAY_RERANK === "off") disabled.add("rerank");
   if (config.GATEWAY_MODERATIONS === "off") disabled.add("moderations");
   if (config.GATEWAY_IMAGES === "off") disabled.add("images");
+  if (config.GATEWAY_BATCHES === "off") disabled.add("batches");
   return disabled;
 }
 
 export function enabledSurfaces(config: Config): readonly Surface[] {
-  const disabled: ReadonlySet<Surface> = disabledSurfaces(config);
+  const disabled: ReadonlySet<string> = disabledSurfaces(config);
   return SURFACES.filter((surface) => !disabled.has(surface));
 }
 
@@ -93,7 +98,11 @@ export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer 
     switchedOff: disabledSurfaces(config),
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     onUntrustedForward: (peer) => operatorEvents.recordUntrustedForward(peer),
-    bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
+    bodyLimits: {
+      jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES,
+      uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES,
+      fileMaxBytes: config.GATEWAY_FILE_MAX_BYTES + FORM_OVERHEAD_BYTES,
+    },
     webSockets: { perKeyMax: config.GATEWAY_WEBSOCKETS_PER_KEY, idleMs: config.GATEWAY_WEBSOCKET_IDLE_MS },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     timeouts: {

@@ -13,6 +13,7 @@ import { systemTimers } from "../kit/timers.ts";
 import { createAccounts } from "./accounts.ts";
 import { startAlerts } from "./alerts.ts";
 import { createLogRetention, createStoreStatistics, startSweeper } from "./background-tasks.ts";
+import { batchRoutes, openBatches } from "./batches.ts";
 import { createCacheReloader } from "./cache-reloader.ts";
 import { runFirstStart } from "./first-start.ts";
 import {
@@ -60,6 +61,7 @@ type ServingName =
   | "changeFeed"
   | "endpointSync"
   | "uploads"
+  | "batches"
   | "status"
   | "traffic"
   | "firstStart"
@@ -277,9 +279,24 @@ function trafficComponents(input: GatewayInput) {
   return {
     uploads: component(["placement", "disk"], ({ placement: { dataDir }, disk }) => {
       // A total below the size of one upload would reject every upload.
-      const totalMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, config.GATEWAY_UPLOAD_MAX_BYTES);
+      const { GATEWAY_UPLOAD_MAX_BYTES: uploadMaxBytes, GATEWAY_FILE_MAX_BYTES: fileMaxBytes } = config;
+      const totalMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, uploadMaxBytes, fileMaxBytes);
       return openUploadReader(path.join(dataDir, "tmp"), disk, totalMaxBytes);
     }),
+    batches: component(
+      [
+        ...["gateway", "storage", "directory", "disk", "coordination", "journal", "ids", "log", "uploads"],
+        ...["providers", "wallets"],
+      ] as const,
+      (deps) => openBatches(config, deps),
+      {
+        drain: ({ runner }) => runner?.drain(config.GATEWAY_DRAIN_TIMEOUT_MS),
+        async close({ runner }) {
+          await runner?.stop();
+          return undefined;
+        },
+      },
+    ),
     status: component(
       ["gateway", "storage", "coordination", "ids", "log"],
       (deps) => openStatus(config, deps),
@@ -295,7 +312,7 @@ function trafficComponents(input: GatewayInput) {
       [
         ...["listener", "gateway", "responses", "providers", "uploads", "storage", "journal", "manage", "accounts"],
         ...["readiness", "metrics", "secrets", "nodes", "peerLinks", "captures", "transport", "endpointSync"],
-        ...["placement", "nodeRegistrations", "directory", "coordination", "status"],
+        ...["placement", "nodeRegistrations", "directory", "coordination", "status", "batches"],
       ] as const,
       (deps) => {
         openRoutes(input, deps);
@@ -323,16 +340,17 @@ function trafficComponents(input: GatewayInput) {
     backgroundTasks: component(
       [
         ...["traffic", "firstStart", "state", "captures", "responses", "storage", "money", "accounts", "coordination"],
-        ...["alerts", "rateUpdater", "prober", "logExport", "log", "responseCache"],
+        ...["alerts", "rateUpdater", "prober", "logExport", "log", "responseCache", "batches"],
       ] as const,
       ({ state, captures: { captures }, responses, storage, money, accounts, coordination, log, ...others }) => {
         const { store, rotation } = storage;
         const { fleet } = coordination;
         const retention = createLogRetention(config, store, log);
         const statistics = createStoreStatistics(store, retention, log);
-        const { alerts, rateUpdater, prober, logExport, responseCache } = others;
-        const shared = { responses, rotation, retention, statistics, money, accounts, responseCache };
+        const { alerts, rateUpdater, prober, logExport, responseCache, batches } = others;
+        const shared = { responses, rotation, retention, statistics, money, accounts, responseCache, batches };
         const sweeper = startSweeper(config, { state, captures, fleet, ...shared });
+        void batches.runner?.start();
         const tasks = [sweeper, alerts, rateUpdater, prober.prober, logExport];
         return {
           async stop() {
@@ -366,6 +384,7 @@ function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps
     personOf,
     handlers: compressResponses(ROUTES, {
       ...surfaceHandlers(gateway, responses, { proofs: providers.proofs, uploads }, enabledSurfaces(config), callers),
+      ...batchRoutes(deps.batches),
       ...requestHandlers({ log: storage.store.log, timers: systemTimers, waitForIngest }),
       ...managementHandlers(manage, accounts),
       ...generatedDocumentHandlers({ version, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),

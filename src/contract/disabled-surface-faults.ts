@@ -24,4 +24,10 @@ export const DISABLED_SURFACE_FAULTS = {
     says: "Image generation is disabled on this deployment.",
     next: "Ask the operator to enable images.",
   },
+  batches_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "Files and batches are disabled on this deployment.",
+    next: "Send the requests one by one, or ask the operator to enable batches.",
+  },
 } as const;

@@ -48,6 +48,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Moderations: "Texts and images judged by category, in OpenAI's format, over every moderation model.",
   Images: "Images generated, edited and varied in OpenAI's format, over every image model. Nothing is stored.",
   Gemini: "Google's Gemini API with every chat and embeddings model. Gemini models receive the body unchanged.",
+  Files: "Files with the requests of batches, and their results.",
+  Batches: "Many requests at low priority, for every model, in the formats of OpenAI and Anthropic.",
   Audio: "Text-to-speech and transcription.",
   Models: "Models that the key can use.",
   Keys: "API keys.",

@@ -24,7 +24,7 @@ export type Belonging = "path" | "query" | "key" | "request" | "capture" | "noth
 export type Intake = "none" | "json" | "multipart";
 
 /** Surfaces that a deployment can do without. */
-export type Switch = "decisions" | "speech" | "gemini" | "rerank" | "moderations" | "images";
+export type Switch = "decisions" | "speech" | "gemini" | "rerank" | "moderations" | "images" | "batches";
 
 export type Route = {
   /** The operation id of the OpenAPI document and the name a handler is bound to. */
@@ -36,6 +36,8 @@ export type Route = {
   readonly intake: Intake;
   /** Absent: as much as the settings allow for bodies of its kind. */
   readonly bodyMaxBytes?: number;
+  /** Uploads are files to store, with a size limit of their own. */
+  readonly storesUpload?: true;
   /** Which switch of the deployment turns it off; absent: it is always on. */
   readonly switchedBy?: Switch;
   /** Whether a call counts in the per-key window. */

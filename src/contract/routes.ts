@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
 import { CATALOGUE_ROUTES } from "./routes/catalogue.ts";
+import { BATCH_ROUTES } from "./routes/inference/batches.ts";
 import { CHAT_ROUTES } from "./routes/inference/chat.ts";
 import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...MODERATIONS_ROUTES,
   ...IMAGES_ROUTES,
   ...DECISIONS_ROUTES,
+  ...BATCH_ROUTES,
   ...TRANSCRIPTIONS_ROUTES,
   ...SPEECH_ROUTES,
   ...REQUEST_ROUTES,

@@ -60,7 +60,12 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly managerAuth: Omit<ManagerAuth, "personOf">;
   /** Per person or management token. */
   readonly managerLimit: RateLimiter;
-  readonly bodyLimits: { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
+  readonly bodyLimits: {
+    readonly jsonMaxBytes: number;
+    readonly uploadMaxBytes: number;
+    /** Of uploads that are stored. */
+    readonly fileMaxBytes: number;
+  };
   readonly cors: CorsPolicy;
   /** Responses over WebSocket; no connections: the surface is disabled. */
   readonly webSockets: { readonly perKeyMax: number; readonly idleMs: number };

@@ -33,12 +33,10 @@ const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
     "Nothing is stored at Google through the gateway: send content inline",
   ],
   [UNKNOWN_ACTION, `The actions of a model are ${GEMINI_ACTIONS.join(", ")}`],
-  [/\/messages\/batches(?:\/|$)/, "Batches are not supported: send the messages one by one to POST /v1/messages"],
-  [
-    /\/batches(?:\/|$)/,
-    "Batches are not supported: send the requests one by one; POST /v1/responses with background: true runs asynchronously",
-  ],
-  [/\/(?:files|uploads)(?:\/|$)/, "Files are not stored: send them in the request, as data URLs or in base64"],
+  [/\/messages\/batches(?:\/|$)/, "Use POST /v1/files and POST /v1/batches with the endpoint /v1/messages"],
+  [/\/batches(?:\/|$)/, "POST /v1/batches runs the requests of a file; clients need the base URL with /v1"],
+  [/\/uploads(?:\/|$)/, "POST /v1/files stores a file for a batch in one request"],
+  [/\/files(?:\/|$)/, "POST /v1/files stores a file for a batch; clients need the base URL with /v1"],
   [
     /\/(?:conversations|threads|assistants)(?:\/|$)/,
     "Conversations are not supported: continue a stored response with previous_response_id in POST /v1/responses",
@@ -139,6 +137,9 @@ export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   }),
   images: fault("images_not_enabled", {
     message: `Images are not enabled on this deployment. ${enableHint("GATEWAY_IMAGES")}`,
+  }),
+  batches: fault("batches_not_enabled", {
+    message: `Files and batches are not enabled on this deployment. ${enableHint("GATEWAY_BATCHES")}`,
   }),
   speech: fault("audio_not_enabled", {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,

@@ -184,7 +184,8 @@ export class EdgeServer {
       body: () => this.#handlerBody(exchange, route, authentication),
       upload: async () => {
         if (refusal !== undefined) throw refusal;
-        return openUpload(exchange, this.#deps.bodyLimits.uploadMaxBytes);
+        const { uploadMaxBytes, fileMaxBytes } = this.#deps.bodyLimits;
+        return openUpload(exchange, route.storesUpload === true ? fileMaxBytes : uploadMaxBytes);
       },
     };
     if (handler.kind === "streamed") {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
 import { isCidr } from "../kit/cidr.ts";
+import { BATCH_SETTINGS } from "./batches.ts";
 import { DATA_CLASS_SETTINGS } from "./data-classes.ts";
 import { NODE_SETTINGS } from "./nodes.ts";
 import { OPERATOR_TOKEN_SETTINGS, operatorTokenProblem, operatorTokenWarning } from "./operator-token.ts";
@@ -207,6 +208,7 @@ export const SETTINGS = {
   ...NODE_SETTINGS,
   ...DATA_CLASS_SETTINGS,
   ...RESPONSE_CACHE_SETTINGS,
+  ...BATCH_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

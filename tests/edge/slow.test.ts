@@ -48,7 +48,7 @@ beforeAll(async () => {
       tokens: new Directory().tokens,
       publicUrl: null,
     },
-    bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
+    bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000, fileMaxBytes: 1_000_000 },
     cors: { origins: [] },
     webSockets: { perKeyMax: 0, idleMs: 60_000 },
     timeouts: PATIENCE,

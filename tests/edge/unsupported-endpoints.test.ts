@@ -19,15 +19,12 @@ const file = () => new File(["words"], "a.txt");
 
 describe("resources of the official clients that are not offered", () => {
   test.each<[string, number, string, () => PromiseLike<unknown>]>([
-    ["files.list", 404, "in the request", () => openai.files.list()],
-    ["files.create", 404, "in the request", () => openai.files.create({ file: file(), purpose: "user_data" })],
     [
       "uploads.create",
       404,
-      "in the request",
+      "POST /v1/files",
       () => openai.uploads.create({ bytes: 5, filename: "a", mime_type: "text/plain", purpose: "batch" }),
     ],
-    ["batches.list", 404, "background: true", () => openai.batches.list()],
     ["conversations.create", 404, "previous_response_id", () => openai.conversations.create()],
     [
       "responses.inputTokens.count",
@@ -61,8 +58,8 @@ describe("resources of the official clients that are not offered", () => {
   });
 
   test.each<[string, string, () => PromiseLike<unknown>]>([
-    ["messages.batches.list", "one by one", () => anthropic.messages.batches.list()],
-    ["messages.batches.create", "one by one", () => anthropic.messages.batches.create({ requests: [] })],
+    ["messages.batches.list", "POST /v1/batches", () => anthropic.messages.batches.list()],
+    ["messages.batches.create", "POST /v1/batches", () => anthropic.messages.batches.create({ requests: [] })],
     ["beta.files.list", "in the request", () => anthropic.beta.files.list()],
   ])("GEN-04 %s: 404, and the message says %s", async (_name, advice, call) => {
     await expect(Promise.resolve(call())).rejects.toThrow(

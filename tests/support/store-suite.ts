@@ -9,6 +9,7 @@ import type { Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { alertTests } from "./alert-suite.ts";
+import { batchTests } from "./batch-suite.ts";
 import { captureTests } from "./capture-suite.ts";
 import { changeTests } from "./change-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
@@ -110,6 +111,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => store,
       () => reopen(),
     );
+    batchTests(() => store);
     ownKeyTests(
       () => store,
       () => reopen(),

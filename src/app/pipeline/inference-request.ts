@@ -82,7 +82,7 @@ export type DecodedRequest = {
   readonly sink?: ResponseSink;
   /** Called after admission and before the first attempt. */
   readonly onAdmitted?: () => Promise<void>;
-  /** Gets a complete streamed response before it is settled; must not fail. */
+  /** Gets a complete response before it is settled; must not fail. */
   readonly beforeSettle?: (final: string) => Promise<void>;
   /** Gets the complete response as JSON, after settlement and before its last bytes are sent; must not fail. */
   readonly storeResponse?: (final: string, headers: Readonly<Record<string, string>>) => Promise<void>;

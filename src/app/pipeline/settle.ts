@@ -25,6 +25,7 @@ import {
 } from "./metered-usage.ts";
 import type { AdmittedRequest } from "./planned-request.ts";
 import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
+import { renderBeforeCharge } from "./render-before-charge.ts";
 import { disconnectedRecord, SettledFault } from "./settled-end.ts";
 
 /** The settle stage of a buffered response: charges it, then sends it. */
@@ -39,11 +40,13 @@ export async function settleComplete(
   if (sink.disconnected) return settleUncharged(gateway, trace, disconnectedRecord(trace));
   trace.markFirstByte();
   const refused = reply.declined ?? reply.withheld;
-  const end = { status: refused?.status ?? 200, errorCode: refused?.code ?? null };
+  const early = refused === undefined && decoded.beforeSettle && renderBeforeCharge(reply, decoded.beforeSettle);
+  const { beforeCharge } = early || {};
+  const end = { status: refused?.status ?? 200, errorCode: refused?.code ?? null, beforeCharge };
   const { usage, shown } = await settleCharged(gateway, trace, attempt, reply, usageContext(request, stage), end);
   recordStats(gateway, trace, attempt, usage, decoded.request.outline, stage.relay.pace);
   if (refused !== undefined) throw new SettledFault(refused);
-  const inSlices = reply.renderInSlices?.(usage, shown);
+  const inSlices = early ? early.rendered : reply.renderInSlices?.(usage, shown);
   const body = inSlices === undefined ? reply.render(usage, shown) : await inSlices;
   if (decoded.storeResponse !== undefined) await decoded.storeResponse(body, stage.responseHeaders());
   const headers = stage.responseHeaders();

@@ -27,7 +27,7 @@ export function embeddingsHandlers(gateway: GatewayDeps): Record<string, Handler
   };
 }
 
-async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter"]): Promise<DecodedRequest> {
+export async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter"]): Promise<DecodedRequest> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
   const { provider, data_classes, cache } = request;
   const routingHints = decodeRoutingHints({ provider, data_classes, cache });

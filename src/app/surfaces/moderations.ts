@@ -30,11 +30,13 @@ import { type ModelDeps, usableModels } from "./models.ts";
 /** POST /moderations. */
 export function moderationsHandlers(gateway: GatewayDeps, models: ModelDeps): Record<string, Handler> {
   return {
-    createModeration: inferenceHandler(gateway, "moderations", (bytes, exchange) => decode(bytes, exchange, models)),
+    createModeration: inferenceHandler(gateway, "moderations", (bytes, exchange) =>
+      decodeModeration(bytes, exchange, models),
+    ),
   };
 }
 
-function decode(bytes: Buffer, exchange: Exchange, models: ModelDeps): DecodedRequest {
+export function decodeModeration(bytes: Buffer, exchange: Exchange, models: ModelDeps): DecodedRequest {
   const { model, input, provider, data_classes } = decodeWith(ModerationFields, parseJson(bytes).value);
   const decoded = decodeModerationInput(input);
   return {

@@ -26,12 +26,12 @@ import { decodeWith, parseJson } from "../request-input.ts";
 /** POST /v1/rerank and /v2/rerank. */
 export function rerankHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
-    createRanking: inferenceHandler(gateway, "rerank", decodeV1),
+    createRanking: inferenceHandler(gateway, "rerank", decodeRanking),
     createRankingV2: inferenceHandler(gateway, "rerank", decodeV2),
   };
 }
 
-function decodeV1(bytes: Buffer): DecodedRequest {
+export function decodeRanking(bytes: Buffer): DecodedRequest {
   const request = decodeWith(RerankV1Fields, parseJson(bytes).value);
   const read = decodeDocuments(request.documents, { rankFields: request.rank_fields ?? undefined });
   return decoded(request, read, { version: "1", echoes: request.return_documents === true ? read.echoes : undefined });

@@ -23,6 +23,7 @@ const ScopeName = z.enum([
   "inference:audio",
   "inference:models",
   "inference:decisions",
+  "inference:batches",
 ]);
 
 const OWN_NODES =

@@ -15,6 +15,7 @@ export const SCOPES = [
   "inference:audio",
   "inference:models",
   "inference:decisions",
+  "inference:batches",
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -44,6 +44,17 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   "alerts: run failed, will be retried": warn(["err"], "Check the store; no alert is lost."),
   "auth-library: error": warn(["detail"], "Read the field `detail`; report it if sign-ins fail."),
   "auth-library: request failed": warn(["err"], "Check the store; the affected user can try again."),
+  "batches: check for work failed": warn(["err"], "Check the store; the check is repeated within seconds."),
+  "batches: end of part not stored": warn(
+    ["err", "batch", "part"],
+    "Check the store; the part is continued once its claim has expired.",
+  ),
+  "batches: part not opened": warn(
+    ["err", "batch", "part"],
+    "Check the store and the journal; the part is opened again once its claim has expired.",
+  ),
+  "batches: removal of expired files failed": warn(["err"], "Check the store; the next sweep retries."),
+  "batches: step failed": warn(["err", "batch"], "Check the store; the step is repeated once its claim has expired."),
   "captures: item not stored": warn(
     ["requestId", "window", "err"],
     "Check the store and the limits of the capture window; the request itself was served.",

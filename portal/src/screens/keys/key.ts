@@ -32,6 +32,7 @@ export const SCOPES = [
   { value: "inference:audio", label: "Audio", hint: "Speech and transcriptions" },
   { value: "inference:models", label: "Models", hint: "Model list" },
   { value: "inference:decisions", label: "Decisions", hint: "Typed decisions" },
+  { value: "inference:batches", label: "Batches", hint: "Files and batches" },
 ] as const;
 export type Scope = (typeof SCOPES)[number]["value"];
 

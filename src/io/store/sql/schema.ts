@@ -282,6 +282,81 @@ export type Database = {
     changed_by: string;
     secret: Uint8Array;
   };
+  /** Uploaded files, and results of batches, which are read from their outcomes. */
+  stored_files: {
+    id: string;
+    workspace_id: string;
+    key_id: string;
+    created_at_ms: number;
+    expires_at_ms: number;
+    purpose: string;
+    content: string;
+    batch_id: string | null;
+    /** 0: still uploading. */
+    complete: number;
+    bytes: number;
+    /** Encrypted. */
+    filename: Uint8Array;
+  };
+  /** Whole lines each; encrypted. */
+  file_chunks: { file_id: string; number: number; content: Uint8Array };
+  batches: {
+    id: string;
+    workspace_id: string;
+    key_id: string;
+    shape: string;
+    endpoint: string;
+    input_file_id: string;
+    status: string;
+    created_at_ms: number;
+    expires_at_ms: number;
+    keep_until_ms: number;
+    total: number;
+    stop: string | null;
+    /** JSON; null: not paused. */
+    pause: string | null;
+    /** JSON: when it reached each status. */
+    times: string;
+    output_file_id: string | null;
+    error_file_id: string | null;
+    /** Encrypted, like the errors of its validation. */
+    origin: Uint8Array;
+    errors: Uint8Array | null;
+    /** The process that validates or finalizes it; empty: none. */
+    lease_owner: string;
+    lease_until_ms: number;
+  };
+  /** The lines of one chunk of a batch's input, with the sums of their outcomes. */
+  batch_parts: {
+    batch_id: string;
+    number: number;
+    first_line: number;
+    lines: number;
+    done: number;
+    runs: number;
+    lease_owner: string;
+    lease_until_ms: number;
+    succeeded: number;
+    errored: number;
+    cancelled: number;
+    expired: number;
+    cost_nanos: bigint;
+    input_tokens: number;
+    output_tokens: number;
+    cached_tokens: number;
+    reasoning_tokens: number;
+  };
+  /** `ending` is an index of `LINE_ENDS`; the content is encrypted. */
+  batch_outcomes: {
+    batch_id: string;
+    line: number;
+    part: number;
+    ending: number;
+    bytes: number;
+    content: Uint8Array;
+  };
+  /** Records of served lines until their part is done, because they may not be in the journal. */
+  batch_records: { batch_id: string; part: number; line: number; record: string };
   stored_responses: {
     id: string;
     workspace_id: string;

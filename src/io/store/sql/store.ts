@@ -1,6 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
 import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/alert-store.ts";
+import type { BatchStore } from "../../../domain/batches/batch-store.ts";
+import type { FileStore } from "../../../domain/batches/stored-file.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { PaymentStore } from "../../../domain/billing/payment.ts";
@@ -32,6 +34,7 @@ import { activityStore } from "./activity-store.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
 import { type AuthAdapterFactory, createAuthAdapter, type EpochFence } from "./auth-adapter.ts";
+import { batchStore } from "./batch-store.ts";
 import { type CachedReplyRemoval, cachedReplyRemoval, cachedReplyStore } from "./cached-reply-store.ts";
 import { captureStore } from "./capture-store.ts";
 import { captureWriter } from "./capture-writer.ts";
@@ -40,6 +43,7 @@ import { customClassStore } from "./custom-class-store.ts";
 import { dataKeyStore, dataKeyWriter } from "./data-key-store.ts";
 import type { Engine, PlanHints } from "./engine.ts";
 import { evidenceStore } from "./evidence-store.ts";
+import { fileStore } from "./file-store.ts";
 import { idempotencyStore } from "./idempotency-store.ts";
 import { ledgerStore } from "./ledger-store.ts";
 import { limitStore } from "./limit-store.ts";
@@ -125,6 +129,10 @@ export type Store = RecordSink & {
   responses(vault: Vault, json?: JsonInTurns): ResponseStore;
   /** Replies that serve identical requests, encrypted. */
   readonly cachedReplies: CachedReplyStore;
+  /** Uploaded files, encrypted by this vault. */
+  files(vault: Pick<Vault, "derive">): FileStore;
+  /** Batches and their results, encrypted by this vault. */
+  batches(vault: Pick<Vault, "derive">): BatchStore;
   /** Capture windows and their contents, encrypted by this vault. */
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own provider keys, encrypted. */
@@ -177,6 +185,8 @@ export function sqlStore(engine: Engine): Store {
     createAuthAdapter: (fence) => createAuthAdapter(engine, fence),
     dataKeys: dataKeyStore(db),
     responses: (vault, json = new JsonInTurns()) => responseStore(engine, { vault, json, bytes: storedBytes }),
+    files: (vault) => fileStore(db, vault),
+    batches: (vault) => batchStore(db, vault),
     captures: (vault) => captureStore(db, vault),
     cachedReplies: cachedReplyStore(db),
     ownKeys: ownKeyStore(db),

@@ -44,6 +44,7 @@ import { auditedDays } from "./0046-audited-days.ts";
 import { customClasses } from "./0047-custom-classes.ts";
 import { dataClassShapes } from "./0048-data-class-shapes.ts";
 import { cachedReplies } from "./0049-cached-replies.ts";
+import { batches } from "./0050-batches.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -103,4 +104,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 47, name: "custom classes", statements: customClasses },
   { number: 48, name: "data class shapes", statements: dataClassShapes },
   { number: 49, name: "cached replies", statements: cachedReplies },
+  { number: 50, name: "batches", statements: batches },
 ];
