@@ -7,18 +7,20 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
+import type { Coordination } from "./coordination.ts";
 import type { Storage } from "./store.ts";
 
 type ResponseCacheDeps = {
   readonly storage: Pick<Storage, "store" | "vault">;
   readonly disk: Pick<DiskSpace, "isLow">;
+  readonly coordination: Pick<Coordination, "store">;
   readonly log: Logger;
 };
 
 /** Undefined: the operator disabled it. */
 export function createResponseCache(
   config: Config,
-  { storage: { store, vault }, disk, log }: ResponseCacheDeps,
+  { storage: { store, vault }, disk, coordination: { store: peers }, log }: ResponseCacheDeps,
 ): ReplyCache | undefined {
   const { GATEWAY_CACHE_MEMORY_BYTES: memoryBytes, GATEWAY_CACHE_WORKSPACE_MAX_BYTES: workspaceBytes } = config;
   if (memoryBytes === 0) return undefined;
@@ -33,6 +35,7 @@ export function createResponseCache(
       replyBytes: config.GATEWAY_CACHE_REPLY_MAX_BYTES,
       ttlMs: parseDurationMs(config.GATEWAY_CACHE_TTL_MAX) ?? 0,
     },
+    acquireLock: peers?.acquireLock.bind(peers),
     mayWrite: () => workspaceBytes > 0 && !disk.isLow,
     warn: (detail, message) => log.warn(detail, message),
   });

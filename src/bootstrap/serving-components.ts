@@ -121,7 +121,7 @@ function requestPath({ config, version, random, onResponseTurn }: GatewayInput) 
       loadPrices(config, store, rates, ids),
     ),
     responseCache: component(
-      ["storage", "disk", "log"],
+      ["storage", "disk", "coordination", "log"],
       (deps): GatewayComponents["responseCache"] => createResponseCache(config, deps),
       {
         async close(cache) {

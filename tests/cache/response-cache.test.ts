@@ -65,6 +65,7 @@ describe("a cached reply", () => {
     expect(free).toMatchObject({ cost: "0.00", status: 200, usage: { input_tokens: null }, attempts: [] });
     for (const name of ["model", "provider", "endpoint", "level", "countries"]) expect(free[name]).toEqual(paid[name]);
     expect(free.detail.cache).toMatchObject({ computed_by: first.body.id, saved: paid.cost, currency: "EUR" });
+    expect([paid.detail.cache, free.detail.cache.status]).toEqual([{ status: "miss" }, "hit"]);
     expect(Date.parse(free.detail.cache.computed_at)).toBeGreaterThan(Date.parse(paid.created_at));
   });
 

@@ -3,11 +3,13 @@ import { z } from "zod";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
+import type { CoordinationStore } from "../fleet/coordination-store.ts";
 import type { UsageRecord } from "../record/record.ts";
 import { LEVELS } from "../tenancy/policy.ts";
 import type { EncryptionContext, Vault } from "../tenancy/vault.ts";
 import type { CachedReply, CachedReplyStore, CacheSlot } from "./cached-reply.ts";
 import { ReplyMemory } from "./reply-memory.ts";
+import { SlotLeaders } from "./slot-leaders.ts";
 
 export type CacheLimits = {
   /** Of replies in the memory of one process, and at most a quarter of it for those that are being recorded. */
@@ -28,6 +30,8 @@ type ReplyCacheDeps = {
   /** False: the disk is nearly full. */
   readonly mayWrite: () => boolean;
   readonly warn: Log["warn"];
+  /** Undefined: there is one process. */
+  readonly acquireLock?: CoordinationStore["acquireLock"] | undefined;
 };
 
 /** A slow store makes a request a miss. */
@@ -42,6 +46,8 @@ const KEY_PURPOSE = "response-cache";
  */
 export class ReplyCache {
   readonly limits: CacheLimits;
+  /** Of identical requests that wait for each other. */
+  readonly leaders: SlotLeaders;
   readonly #deps: ReplyCacheDeps;
   readonly #memory: ReplyMemory;
   readonly #writes = new Set<Promise<void>>();
@@ -52,6 +58,7 @@ export class ReplyCache {
   constructor(deps: ReplyCacheDeps) {
     this.#deps = deps;
     this.limits = deps.limits;
+    this.leaders = new SlotLeaders(deps.acquireLock);
     this.#memory = new ReplyMemory(deps.limits.memoryBytes);
   }
 
@@ -79,8 +86,8 @@ export class ReplyCache {
     return this.#drops.get(workspaceId) ?? 0;
   }
 
-  /** `drops`: what `dropsOf` said when the request began. */
-  save(slot: CacheSlot, reply: CachedReply, drops: number): void {
+  /** `drops`: as `dropsOf` returned it when the request began. Resolves when the reply is in the store, or will not be. */
+  async save(slot: CacheSlot, reply: CachedReply, drops: number): Promise<void> {
     if (drops !== this.dropsOf(slot.workspaceId)) return;
     this.#memory.add(slot, reply);
     if (this.#writes.size >= WRITES_MAX || !this.#deps.mayWrite()) return;
@@ -88,7 +95,8 @@ export class ReplyCache {
       this.#deps.warn({ err: error, requestId: reply.requestId }, "response-cache: write failed"),
     );
     this.#writes.add(write);
-    void write.then(() => this.#writes.delete(write));
+    await write;
+    this.#writes.delete(write);
   }
 
   /** Forgets the replies of a workspace in memory, because the workspace changed or its replies were purged. */

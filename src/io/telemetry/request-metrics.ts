@@ -2,6 +2,7 @@ import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts
 import { isNodeProvider } from "../../domain/record/request-shape.ts";
 import { DATA_CLASSES, UNINSPECTED } from "../../domain/tenancy/data-class-rules.ts";
 import { memoize } from "../../kit/memoize.ts";
+import { recordCacheUse } from "./cache-metrics.ts";
 import { attemptModel, GENAI } from "./genai-conventions.ts";
 import { type EndpointLabels, endpointLabels, genaiLabel, providerLabels, routeLabels } from "./metric-labels.ts";
 import { createGenAiSeries, createRequestSeries } from "./request-series.ts";
@@ -38,6 +39,7 @@ export class RequestMetrics {
       this.requestSeries.tokens.add(labels.output, usage.outputTokens);
     }
     if (record.dataClasses !== undefined) this.#recordDataClasses(record.dataClasses, record.dataAction);
+    if (record.detail !== undefined) recordCacheUse(this.requestSeries, record.detail);
     if (charge !== null) this.requestSeries.charged.add(labels.charged(charge.currency), Number(charge.nanos) / 1e9);
     this.#recordAttempts(record);
   }

@@ -25,6 +25,14 @@ export function createRequestSeries() {
       "gateway_data_class_requests_total",
       "Inspected requests that contain data of a class, by class and what was done to it.",
     ),
+    cacheRequests: new CounterSeries(
+      "gateway_cache_requests_total",
+      "Requests whose policy or body sets a lifetime for the response cache, by what the cache did: hit, miss or bypass.",
+    ),
+    cacheSaved: new CounterSeries(
+      "gateway_cache_saved_total",
+      "What hits of the response cache would have cost, in units of the currency, by currency.",
+    ),
     firstByte: new HistogramSeries(
       "gateway_first_byte_seconds",
       "Time to the first byte of an inference response.",

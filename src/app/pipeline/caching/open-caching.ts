@@ -1,8 +1,11 @@
 import { invalidValue } from "../../../contract/faults.ts";
 import type { Surface } from "../../../domain/record/record.ts";
+import type { CacheSlot } from "../../../domain/response-cache/cached-reply.ts";
 import type { ReplyCache } from "../../../domain/response-cache/reply-cache.ts";
 import type { Policy } from "../../../domain/tenancy/policy.ts";
 import { IDEMPOTENCY_KEY_HEADER } from "../idempotent-replay.ts";
+import type { RequestTrace } from "../record.ts";
+import { awaitLeader } from "./await-leader.ts";
 import { cacheSlotFor, resolvedModel } from "./cache-identity.ts";
 import type { CacheableRequest } from "./cacheable-request.ts";
 import { ReplyRecorder } from "./reply-recorder.ts";
@@ -15,7 +18,7 @@ const SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses",
  * the cache nor fills it.
  */
 export async function openCaching(request: CacheableRequest): Promise<"served" | ReplyRecorder | undefined> {
-  const { gateway, trace, exchange, plan, cacheRule, currentPolicy } = request;
+  const { gateway, trace, plan, cacheRule, currentPolicy } = request;
   const policy = currentPolicy();
   if (!SURFACES.has(trace.surface) || policy === undefined) return undefined;
   requirePermission(request, policy);
@@ -25,19 +28,38 @@ export async function openCaching(request: CacheableRequest): Promise<"served" |
   const bypass = cache === undefined ? "off" : bypassReason(request, policy, cache);
   const slot = bypass === undefined && cache !== undefined ? await cacheSlotFor(cache, request, policy) : undefined;
   if (cache === undefined || slot === undefined) {
-    trace.cacheStatus = `bypass; reason=${bypass ?? "body"}`;
+    setStatus(trace, "bypass", `reason=${bypass ?? "body"}`);
     return undefined;
   }
   const ttlMs = Math.min(ttlSeconds * 1000, cache.limits.ttlMs);
+  const serve = () => serveFrom(cache, slot, request, ttlMs);
+  if (await serve()) return "served";
+  const leading =
+    cacheRule.coalesce === true ? await awaitLeader({ gateway, cache, slot, sink: request.sink, serve }) : undefined;
+  if (leading === "served") return "served";
+  setStatus(trace, "miss");
+  return new ReplyRecorder(gateway, cache, { slot, ttlMs, model: resolvedModel(plan), endLead: leading });
+}
+
+/** For the header and the log. */
+function setStatus(trace: RequestTrace, status: "bypass" | "miss", reason?: string): void {
+  trace.cacheStatus = reason === undefined ? status : `${status}; ${reason}`;
+  trace.detail = { ...trace.detail, cache: { status } };
+}
+
+async function serveFrom(
+  cache: ReplyCache,
+  slot: CacheSlot,
+  request: CacheableRequest,
+  ttlMs: number,
+): Promise<boolean> {
+  const { gateway, trace, exchange } = request;
   const reply = await cache.find(slot);
   gateway.recheckKey(exchange);
   const ageMs = reply === undefined ? 0 : Math.max(0, gateway.clock.nowMs() - reply.createdAtMs);
-  if (reply !== undefined && ageMs < ttlMs) {
-    trace.cacheStatus = `hit; age=${Math.floor(ageMs / 1000)}`;
-    if ((await serveCached(request, reply, ageMs)) === "served") return "served";
-  }
-  trace.cacheStatus = "miss";
-  return new ReplyRecorder(gateway, cache, { slot, ttlMs, model: resolvedModel(plan) });
+  if (reply === undefined || ageMs >= ttlMs) return false;
+  trace.cacheStatus = `hit; age=${Math.floor(ageMs / 1000)}`;
+  return (await serveCached(request, reply, ageMs)) === "served";
 }
 
 /** A request that chooses the cache itself is refused where that is forbidden, like one with `store: true`. */

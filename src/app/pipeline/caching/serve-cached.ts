@@ -173,6 +173,7 @@ class CachedServing {
     trace.detail = {
       ...trace.detail,
       cache: {
+        status: "hit",
         computed_by: requestId,
         computed_at: new Date(createdAtMs).toISOString(),
         age_seconds: Math.floor(this.#ageMs / 1000),
