@@ -8,6 +8,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useUnsavedChanges } from "../../ui/use-unsaved-changes.ts";
 import { useWorkspace } from "../../url-state.ts";
+import { CachePolicy } from "./cache-settings.tsx";
 import { DataClasses } from "./data-classes.tsx";
 import { changeOf, differencesOf, type Policy, type PolicyChange, patchOf } from "./policy-draft.ts";
 import { PolicyEditor } from "./policy-editor.tsx";
@@ -29,6 +30,8 @@ export function Screen() {
       args: { params, body: { text: "Write to jane.doe@mail.example.eu" } },
       description: "Try rules of data classes",
     },
+    { id: "manageShowCache", args: { params }, description: "Show the response cache" },
+    { id: "managePurgeCache", args: { params }, description: "Delete cached replies" },
     { id: "manageListPolicyVersions", args: { params }, description: "List versions" },
   ] as const;
   return (
@@ -77,6 +80,11 @@ function PolicyTabs({
           id: "data",
           label: "Data classes",
           content: () => <DataClasses current={current.data_classes ?? {}} mayChange={mayChange} />,
+        },
+        {
+          id: "cache",
+          label: "Cache",
+          content: () => <CachePolicy current={current.cache ?? {}} mayChange={mayChange} />,
         },
         {
           id: "history",
