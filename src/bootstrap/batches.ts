@@ -2,6 +2,7 @@ import { batchHandlers } from "../app/batches/batch-handlers.ts";
 import { BatchRunner } from "../app/batches/batch-runner.ts";
 import type { BatchesContext, BatchesDeps, FileBatchLimits, LineEndpoint } from "../app/batches/batches-context.ts";
 import { fileHandlers } from "../app/batches/file-handlers.ts";
+import { messageBatchHandlers } from "../app/batches/message-batch-handlers.ts";
 import type { Handler } from "../app/exchange.ts";
 import { decodeChat } from "../app/pipeline/decode.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
@@ -87,8 +88,8 @@ export function openBatches(config: Config, deps: BatchesBootstrapDeps): Batches
   return { context: { ...batches, notify: () => runner?.notify() }, runner, sweep: () => sweepBatches(batches) };
 }
 
-export function batchRoutes({ context }: Batches): Record<string, Handler> {
-  return { ...fileHandlers(context), ...batchHandlers(context) };
+export function batchRoutes({ context }: Batches, publicUrl: string | null): Record<string, Handler> {
+  return { ...fileHandlers(context), ...batchHandlers(context), ...messageBatchHandlers(context, publicUrl) };
 }
 
 async function sweepBatches({ files, batches, clock, warn }: BatchesDeps): Promise<void> {

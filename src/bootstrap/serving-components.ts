@@ -384,7 +384,7 @@ function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps
     personOf,
     handlers: compressResponses(ROUTES, {
       ...surfaceHandlers(gateway, responses, { proofs: providers.proofs, uploads }, enabledSurfaces(config), callers),
-      ...batchRoutes(deps.batches),
+      ...batchRoutes(deps.batches, config.GATEWAY_PUBLIC_URL),
       ...requestHandlers({ log: storage.store.log, timers: systemTimers, waitForIngest }),
       ...managementHandlers(manage, accounts),
       ...generatedDocumentHandlers({ version, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),

@@ -33,7 +33,10 @@ const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
     "Nothing is stored at Google through the gateway: send content inline",
   ],
   [UNKNOWN_ACTION, `The actions of a model are ${GEMINI_ACTIONS.join(", ")}`],
-  [/\/messages\/batches(?:\/|$)/, "Use POST /v1/files and POST /v1/batches with the endpoint /v1/messages"],
+  [
+    /\/messages\/batches(?:\/|$)/,
+    "POST /v1/messages/batches runs many messages; most clients need the base URL without /v1",
+  ],
   [/\/batches(?:\/|$)/, "POST /v1/batches runs the requests of a file; clients need the base URL with /v1"],
   [/\/uploads(?:\/|$)/, "POST /v1/files stores a file for a batch in one request"],
   [/\/files(?:\/|$)/, "POST /v1/files stores a file for a batch; clients need the base URL with /v1"],

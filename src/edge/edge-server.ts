@@ -155,7 +155,7 @@ export class EdgeServer {
 
   /** Reads the body while the shared state is queried, unless the client waits for "100 Continue". */
   #readAhead(exchange: EdgeExchange, route: Route): Promise<Buffer> | undefined {
-    if (route.intake !== "json" || awaitsContinue(exchange.request)) return undefined;
+    if (route.intake !== "json" || route.storesUpload || awaitsContinue(exchange.request)) return undefined;
     const body = this.#readBody(exchange, route);
     // A refused request never awaits it.
     body.catch(() => undefined);
@@ -185,7 +185,7 @@ export class EdgeServer {
       upload: async () => {
         if (refusal !== undefined) throw refusal;
         const { uploadMaxBytes, fileMaxBytes } = this.#deps.bodyLimits;
-        return openUpload(exchange, route.storesUpload === true ? fileMaxBytes : uploadMaxBytes);
+        return openUpload(exchange, route.storesUpload === true ? fileMaxBytes : uploadMaxBytes, route.intake);
       },
     };
     if (handler.kind === "streamed") {

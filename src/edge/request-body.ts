@@ -24,7 +24,7 @@ export function readRequestBody(exchange: BodyExchange, intake: Intake, maxBytes
 }
 
 /** A missing Content-Type counts as JSON; a different one is rejected. */
-function contentTypeFault(request: InboundHttpRequest, intake: Intake, bytes: number): Fault | undefined {
+export function contentTypeFault(request: InboundHttpRequest, intake: Intake, bytes: number): Fault | undefined {
   const compressed = bytes > 0 ? contentEncodingFault(request) : undefined;
   if (compressed !== undefined) return compressed;
   const type = request.headers["content-type"];

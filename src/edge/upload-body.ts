@@ -1,16 +1,17 @@
 import { Readable, Transform } from "node:stream";
 import { type Fault, fault } from "../contract/faults.ts";
+import type { Intake } from "../contract/route.ts";
 import { FastPathRequest, type InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
-import { contentEncodingFault } from "./request-body.ts";
+import { contentEncodingFault, contentTypeFault } from "./request-body.ts";
 import { type BodyExchange, incompleteBodyFault, sendContinueIfAwaited, tooLargeFault } from "./streamed-body.ts";
 
 /**
  * Streams an upload up to `maxBytes` without buffering it. Invalid headers are rejected before a byte is read; a later
  * problem destroys the stream with the fault.
  */
-export function openUpload(exchange: BodyExchange, maxBytes: number): Readable {
+export function openUpload(exchange: BodyExchange, maxBytes: number, intake: Intake = "multipart"): Readable {
   const { request } = exchange;
-  const problem = uploadHeaderFault(request, maxBytes);
+  const problem = uploadHeaderFault(request, maxBytes, intake);
   if (problem !== undefined) throw problem;
   // The client may have disconnected while the request was authenticated.
   if (request.destroyed) throw incompleteBodyFault(exchange);
@@ -40,11 +41,12 @@ export function openUpload(exchange: BodyExchange, maxBytes: number): Readable {
 
 const MULTIPART_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
 
-function uploadHeaderFault(request: InboundHttpRequest, maxBytes: number): Fault | undefined {
+function uploadHeaderFault(request: InboundHttpRequest, maxBytes: number, intake: Intake): Fault | undefined {
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced > maxBytes) return tooLargeFault(maxBytes);
   const compressed = contentEncodingFault(request);
   if (compressed !== undefined) return compressed;
+  if (intake === "json") return contentTypeFault(request, intake, 1);
   if (MULTIPART_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
   return fault("unsupported_media_type", {
     message: "This endpoint requires a form with a file. Send `Content-Type: multipart/form-data` with its boundary.",

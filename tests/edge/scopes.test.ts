@@ -60,6 +60,12 @@ const TABLE: Readonly<Record<string, string | null>> = {
   "GET /v1/batches": "inference:batches",
   "GET /v1/batches/{batch_id}": "inference:batches",
   "POST /v1/batches/{batch_id}/cancel": "inference:batches",
+  "POST /v1/messages/batches": "inference:batches",
+  "GET /v1/messages/batches": "inference:batches",
+  "GET /v1/messages/batches/{batch_id}": "inference:batches",
+  "DELETE /v1/messages/batches/{batch_id}": "inference:batches",
+  "POST /v1/messages/batches/{batch_id}/cancel": "inference:batches",
+  "GET /v1/messages/batches/{batch_id}/results": "inference:batches",
   "GET /v1/auth/validate": null,
   "GET /v1/requests/{id}": null,
 };
@@ -90,6 +96,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   "/v1/images/generations": { model: "sandbox/paint", prompt: "Hello!" },
   "/v1/images/edits": { model: "sandbox/paint", prompt: "Hello!", images: [{ image_url: PNG_URL }] },
   "/v1/embeddings": { model: "sandbox/embed", input: "Hello!" },
+  "/v1/messages/batches": { requests: [{ custom_id: "a", params: { ...HELLO, max_tokens: 64 } }] },
   "/v1/batches": { input_file_id: "file-unknown", endpoint: "/v1/chat/completions", completion_window: "24h" },
   "/v1/messages": { ...HELLO, max_tokens: 64 },
   "/v1/responses": { model: HELLO.model, input: "Hello!" },
@@ -112,13 +119,19 @@ function callRoute(key: string, carrier: keyof typeof CARRIERS, method: string, 
   return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
 }
 
+/** A batch also needs the scope of what its lines call. */
+const LINE_SCOPES: Readonly<Record<string, string>> = {
+  "/v1/batches": "inference:chat",
+  "/v1/messages/batches": "inference:messages",
+};
+
 const FILE_FORM =
   '--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\n' +
   'content-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{}\r\n--b--\r\n';
 
 /** Stored responses, requests, files and batches do not exist yet: an allowed key gets 404. */
 function opened(method: string, path: string): number {
-  if (/^\/v1\/(?:responses|requests|files|batches)\//.test(path)) return 404;
+  if (/^\/v1\/(?:responses|requests|files|batches|messages\/batches)\//.test(path)) return 404;
   // Its input is unknown; a key without the scope of its lines does not get that far.
   return method === "POST" && path === "/v1/batches" ? 404 : 200;
 }
@@ -134,8 +147,9 @@ describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) =>
       for (const scope of SCOPES) {
         const answer = await callRoute(keyOf(scope), carrier, method, path);
         if (wanted === null || wanted === scope) {
-          if (method === "POST" && path === "/v1/batches") {
-            expect(expectRefusal(answer, 403, "insufficient_scope")["message"]).toContain("inference:chat");
+          const lines = method === "POST" ? LINE_SCOPES[path] : undefined;
+          if (lines !== undefined) {
+            expect(expectRefusal(answer, 403, "insufficient_scope")["message"]).toContain(lines);
             continue;
           }
           expect(answer.status, `${scope}: ${answer.text}`).toBe(opened(method, path));

@@ -58,8 +58,6 @@ describe("resources of the official clients that are not offered", () => {
   });
 
   test.each<[string, string, () => PromiseLike<unknown>]>([
-    ["messages.batches.list", "POST /v1/batches", () => anthropic.messages.batches.list()],
-    ["messages.batches.create", "POST /v1/batches", () => anthropic.messages.batches.create({ requests: [] })],
     ["beta.files.list", "in the request", () => anthropic.beta.files.list()],
   ])("GEN-04 %s: 404, and the message says %s", async (_name, advice, call) => {
     await expect(Promise.resolve(call())).rejects.toThrow(

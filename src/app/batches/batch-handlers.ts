@@ -12,7 +12,7 @@ import type { BatchesContext, LineEndpoint } from "./batches-context.ts";
 import { fileNotFoundFault, findFile, readableBy } from "./file-handlers.ts";
 import { checkRetention } from "./store-lines.ts";
 
-const WINDOW_MS = 24 * HOUR_MS;
+export const WINDOW_MS = 24 * HOUR_MS;
 /** Headers of the creating request that its lines carry: how the log names the client, and the dialect's version. */
 const LINE_HEADERS = ["x-title", "user-agent", "anthropic-version", "anthropic-beta"] as const;
 
@@ -85,7 +85,7 @@ async function create(context: BatchesContext, exchange: Exchange): Promise<Batc
 }
 
 /** The key also needs the scope of what the lines call. */
-function checkLineScope(context: BatchesContext, { key }: Principal, { route, path }: LineEndpoint): void {
+export function checkLineScope(context: BatchesContext, { key }: Principal, { route, path }: LineEndpoint): void {
   if (context.callerOf(key.id, route) !== undefined) return;
   const scope = route.access.by === "key" ? route.access.scope : null;
   throw fault("insufficient_scope", {
@@ -93,7 +93,7 @@ function checkLineScope(context: BatchesContext, { key }: Principal, { route, pa
   });
 }
 
-async function checkBatchCount({ batches, limits }: BatchesContext, workspaceId: string): Promise<void> {
+export async function checkBatchCount({ batches, limits }: BatchesContext, workspaceId: string): Promise<void> {
   if ((await batches.unfinishedCount(workspaceId)) < limits.batchesMax) return;
   throw fault("rate_limit_exceeded", {
     message: `This workspace has ${pluralize(limits.batchesMax, "batch", "batches")} that are not over, its limit (GATEWAY_BATCHES_WORKSPACE_MAX). Wait for one to end, or cancel one.`,
@@ -106,7 +106,7 @@ type BatchOptions = Pick<Batch, "id" | "shape" | "endpoint" | "inputFileId"> & {
   readonly metadata: Readonly<Record<string, string>> | null;
 };
 
-function newBatch(context: BatchesContext, exchange: Exchange, options: BatchOptions): Batch {
+export function newBatch(context: BatchesContext, exchange: Exchange, options: BatchOptions): Batch {
   const { workspace, key } = principalOf(exchange);
   const { keptMs, metadata, ...named } = options;
   const createdAtMs = context.clock.nowMs();
@@ -134,12 +134,12 @@ function newBatch(context: BatchesContext, exchange: Exchange, options: BatchOpt
   };
 }
 
-async function cancelBatch({ batches, clock, notify }: BatchesContext, { id }: Batch): Promise<void> {
+export async function cancelBatch({ batches, clock, notify }: BatchesContext, { id }: Batch): Promise<void> {
   await batches.stop(id, "cancelled", clock.nowMs());
   notify();
 }
 
-async function findBatch(context: BatchesContext, exchange: Exchange, shape: BatchShape): Promise<Batch> {
+export async function findBatch(context: BatchesContext, exchange: Exchange, shape: BatchShape): Promise<Batch> {
   const id = exchange.params["batch_id"] ?? "";
   const principal = principalOf(exchange);
   const batch = await context.batches.find(principal.workspace.id, id, context.clock.nowMs());

@@ -19,10 +19,13 @@ function etaSeconds(batch: Batch, progress: BatchProgress, nowMs: number): numbe
   return Math.ceil(((batch.total - done) * Math.max(1, nowMs - startedMs)) / done / SECOND_MS);
 }
 
+const isoTime = (atMs: number | undefined): string | null => (atMs === undefined ? null : new Date(atMs).toISOString());
+
 /** What the gateway adds to the formats of others: cost so far, time left, and why the batch waits. */
 function serviceView(batch: Batch, progress: BatchProgress, currency: string, nowMs: number) {
   const { pause } = batch;
   return {
+    requests: { total: batch.total, ended: endedLines(progress) },
     cost: Number(progress.costNanos) / Number(NANOS_PER_UNIT),
     currency,
     eta_seconds: etaSeconds(batch, progress, nowMs),
@@ -71,4 +74,37 @@ function errorsView({ errors, stop }: Batch) {
   const isUnusual = stop === "key_invalid" || stop === "retention_forbidden";
   const data = isUnusual ? [...errors, { ...stopError(stop), param: null, line: null }] : errors;
   return data.length === 0 ? null : { object: "list", data };
+}
+
+type MessageBatchScope = { readonly currency: string; readonly nowMs: number; readonly origin: string };
+
+/** The batch object of the messages API: counts are in `processing` until the whole batch has ended. */
+export function messageBatchView(
+  batch: Batch,
+  progress: BatchProgress = NO_PROGRESS,
+  { currency, nowMs, origin }: MessageBatchScope,
+) {
+  const { times, status } = batch;
+  const isOver = isBatchOver(batch);
+  const { succeeded, errored, cancelled, expired } = isOver ? progress : NO_PROGRESS;
+  const endedMs = times.completed ?? times.cancelled ?? times.expired ?? times.failed;
+  return {
+    id: batch.id,
+    type: "message_batch",
+    processing_status: isOver ? "ended" : status === "cancelling" ? "canceling" : "in_progress",
+    request_counts: {
+      processing: isOver ? 0 : batch.total,
+      succeeded,
+      errored,
+      canceled: cancelled,
+      expired,
+    },
+    created_at: new Date(batch.createdAtMs).toISOString(),
+    expires_at: new Date(batch.expiresAtMs).toISOString(),
+    ended_at: isoTime(endedMs),
+    cancel_initiated_at: isoTime(times.cancelling),
+    archived_at: null,
+    results_url: isOver ? `${origin}/v1/messages/batches/${batch.id}/results` : null,
+    svc: serviceView(batch, progress, currency, nowMs),
+  };
 }

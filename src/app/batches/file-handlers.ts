@@ -7,7 +7,7 @@ import { buffered, type Exchange, type Handler, principalOf, type ResponseSink, 
 import { printable } from "../printable.ts";
 import { decodeWith, readQuery } from "../request-input.ts";
 import type { BatchesContext } from "./batches-context.ts";
-import { checkRetention, checkStorage, storeLines } from "./store-lines.ts";
+import { checkBefore, checkRetention, checkStorage, storeLines } from "./store-lines.ts";
 
 const SECOND_MS = 1000;
 
@@ -72,9 +72,12 @@ export function readableBy({ memberOf }: Pick<BatchesContext, "memberOf">, princ
 
 async function upload(context: BatchesContext, exchange: Exchange): Promise<StoredFile> {
   const { workspace, key } = principalOf(exchange);
-  checkRetention(context, workspace.id, key.id);
-  await checkStorage(context, workspace.id, 0);
+  // A refusal of the edge comes first.
   const source = await exchange.upload();
+  await checkBefore(source, async () => {
+    checkRetention(context, workspace.id, key.id);
+    await checkStorage(context, workspace.id, 0);
+  });
   const form = await context.uploads.read(source, exchange.headers["content-type"] ?? "", { file: 1 });
   try {
     return await storeUpload(context, exchange, form);
@@ -196,7 +199,7 @@ async function* fileContent({ files, batches }: BatchesContext, file: StoredFile
 }
 
 /** The lines of results in order, many at a time. */
-async function* resultTexts(
+export async function* resultTexts(
   { batches }: Pick<BatchesContext, "batches">,
   batch: { readonly id: string; readonly workspaceId: string },
   content: StoredFile["content"] | "all",
@@ -211,7 +214,7 @@ async function* resultTexts(
 }
 
 /** Streams a body; one that fails in the middle is cut off, so that no client takes it for complete. */
-async function sendPieces(
+export async function sendPieces(
   sink: ResponseSink,
   headers: Readonly<Record<string, string>>,
   pieces: AsyncIterable<Buffer | string>,

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { FileChunk, StoredFile } from "../../domain/batches/stored-file.ts";
 import type { BatchesDeps } from "./batches-context.ts";
@@ -39,6 +40,16 @@ export async function storeLines(
 
 function lineTooLongFault(line: number, maxBytes: number): Fault {
   return invalidValue("file", `has more than ${maxBytes} bytes in line ${line}, the limit (GATEWAY_BODY_MAX_BYTES)`);
+}
+
+/** Checks before a body is read; the body of a refused request is not. */
+export async function checkBefore(source: Readable, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    source.destroy();
+    throw error;
+  }
 }
 
 /** Throws when the workspace has no room for more bytes. */

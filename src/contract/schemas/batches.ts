@@ -34,8 +34,9 @@ export const ListBatchesQuery = z.strictObject({
 
 const time = z.int().nullable();
 
-const BatchService = z
+export const BatchService = z
   .object({
+    requests: z.object({ total: z.int(), ended: z.int() }).describe("How many of the requests have ended."),
     cost: z.number().describe("Charged so far."),
     currency: z.string(),
     eta_seconds: z.int().nullable().describe("Time left at the pace so far; null while it is unknown."),

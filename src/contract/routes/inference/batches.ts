@@ -2,9 +2,16 @@ import type { FaultCode } from "../../faults.ts";
 import type { Route } from "../../route.ts";
 import { BatchList, BatchObject, CreateBatchRequest, ListBatchesQuery } from "../../schemas/batches.ts";
 import { CreateFileForm, FileDeleted, FileList, FileObject, ListFilesQuery } from "../../schemas/files.ts";
+import {
+  CreateMessageBatchRequest,
+  ListMessageBatchesQuery,
+  MessageBatch,
+  MessageBatchDeleted,
+  MessageBatchList,
+} from "../../schemas/message-batches.ts";
 
 type BatchRouteSpec = Pick<Route, "id" | "method" | "path" | "summary" | "description" | "answer"> &
-  Partial<Pick<Route, "query" | "body" | "example" | "intake" | "storesUpload">> & {
+  Partial<Pick<Route, "query" | "body" | "example" | "intake" | "storesUpload" | "errors">> & {
     readonly tag: string;
     readonly faults?: readonly FaultCode[];
   };
@@ -62,7 +69,7 @@ const batchExample = {
     total_tokens: 17_640,
   },
   metadata: { run: "nightly" },
-  svc: { cost: 0.0252, currency: "EUR", eta_seconds: 180, paused: null },
+  svc: { requests: { total: 1000, ended: 252 }, cost: 0.0252, currency: "EUR", eta_seconds: 180, paused: null },
 };
 
 const FILE = "/v1/files/{file_id}";
@@ -191,4 +198,92 @@ export const BATCH_ROUTES: readonly Route[] = [
     faults: ["conflict"],
     example: { answer: { ...batchExample, status: "cancelling", cancelling_at: 1793836900 } },
   }),
+  ...messageBatchRoutes(),
 ];
+
+function messageBatchRoutes(): readonly Route[] {
+  const messageBatch = {
+    id: "msgbatch_0198f3c2a7b47d1e8f00a1b2c3d4e5f6",
+    type: "message_batch",
+    processing_status: "in_progress",
+    request_counts: { processing: 1000, succeeded: 0, errored: 0, canceled: 0, expired: 0 },
+    created_at: "2026-11-05T10:00:00.000Z",
+    expires_at: "2026-11-06T10:00:00.000Z",
+    ended_at: null,
+    cancel_initiated_at: null,
+    archived_at: null,
+    results_url: null,
+    svc: batchExample.svc,
+  };
+  const params = { model: "sandbox/chat", max_tokens: 64, messages: [{ role: "user", content: "Hello!" }] };
+  const all = "/v1/messages/batches";
+  const one = `${all}/{batch_id}`;
+  const messagesRoute = (spec: Omit<BatchRouteSpec, "tag">) =>
+    batchRoute({ ...spec, tag: "Batches", errors: "messages" });
+  return [
+    messagesRoute({
+      id: "createMessageBatch",
+      method: "POST",
+      path: all,
+      intake: "json",
+      storesUpload: true,
+      summary: "Run many messages",
+      description:
+        "Each request is an ordinary call of POST /v1/messages, as in a batch of a file. The body is read as it arrives and may be as large as a file.",
+      body: CreateMessageBatchRequest,
+      answer: { is: "json", status: 200, schema: MessageBatch },
+      faults: ["zero_data_retention_required"],
+      example: { body: { requests: [{ custom_id: "a", params }] }, answer: messageBatch },
+    }),
+    messagesRoute({
+      id: "listMessageBatches",
+      method: "GET",
+      path: all,
+      summary: "List message batches",
+      description: "Newest first. A member's personal key sees the member's own batches only.",
+      query: ListMessageBatchesQuery,
+      answer: { is: "json", status: 200, schema: MessageBatchList },
+      example: {
+        answer: { data: [messageBatch], has_more: false, first_id: messageBatch.id, last_id: messageBatch.id },
+      },
+    }),
+    messagesRoute({
+      id: "getMessageBatch",
+      method: "GET",
+      path: one,
+      summary: "Retrieve a message batch",
+      description: "Its status, and in `svc` its progress, cost so far and time left.",
+      answer: { is: "json", status: 200, schema: MessageBatch },
+      example: { answer: messageBatch },
+    }),
+    messagesRoute({
+      id: "deleteMessageBatch",
+      method: "DELETE",
+      path: one,
+      summary: "Delete a message batch",
+      description: "With its requests and results. It must have ended.",
+      answer: { is: "json", status: 200, schema: MessageBatchDeleted },
+      faults: ["conflict"],
+      example: { answer: { id: messageBatch.id, type: "message_batch_deleted" } },
+    }),
+    messagesRoute({
+      id: "cancelMessageBatch",
+      method: "POST",
+      path: `${one}/cancel`,
+      summary: "Cancel a message batch",
+      description: "Requests that are running end and are charged; the others never run.",
+      answer: { is: "json", status: 200, schema: MessageBatch },
+      faults: ["conflict"],
+      example: { answer: { ...messageBatch, processing_status: "canceling" } },
+    }),
+    messagesRoute({
+      id: "getMessageBatchResults",
+      method: "GET",
+      path: `${one}/results`,
+      summary: "Download the results of a message batch",
+      description: "JSON Lines in the order of the requests, once the batch has ended.",
+      answer: { is: "bytes", contentTypes: ["application/x-jsonl"] },
+      faults: ["conflict"],
+    }),
+  ];
+}
