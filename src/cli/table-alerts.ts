@@ -33,6 +33,12 @@ export const alertCommands: ApiCommand[] = [
         read: onOff,
       },
       {
+        flags: "--data-classes <list>",
+        field: "data_classes",
+        says: "alert on the first request of a day with data of these classes, comma-separated; empty: off",
+        read: list,
+      },
+      {
         flags: "--mail <addresses>",
         field: "mail_to",
         says: "email recipients, comma-separated; none: no email; empty: owners and admins",

@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
+let receiver: Upstream;
 /** L0 in the US; L3 in FR. */
 const ALL: readonly Provider[] = ["deepinfra", "ovhcloud"];
 const EMAIL = "jane.doe@mail.example.eu";
 
 beforeAll(async () => {
-  scene = await openScene(ALL);
+  receiver = await startUpstream({ json: {} });
+  scene = await openScene(ALL, { GATEWAY_WEBHOOK_PRIVATE: "on", GATEWAY_ALERTS_EVERY_MS: "10" });
   tenant = await scene.gateway.tenant();
   await scene.gateway.manage("PUT", at("/data-classes/acme-projects"), { terms: ["Atlas"] });
   await setPolicy({ personal: { action: "pseudonymise", below: "L3" }, "acme-projects": { action: "report" } });
@@ -21,7 +24,10 @@ beforeAll(async () => {
   await setPolicy({ personal: { action: "block" } });
   await ask(`Write to ${EMAIL}`);
 });
-afterAll(() => scene.close());
+afterAll(async () => {
+  await scene.close();
+  await receiver.close();
+});
 
 const at = (path: string) => `/workspaces/${tenant.slug}${path}`;
 const setPolicy = (rules: object) => scene.gateway.manage("PATCH", at("/policy"), { data_classes: rules });
@@ -93,5 +99,29 @@ describe("reports of data classes", () => {
       'gateway_data_class_requests_total{class="personal",action="pseudonymised"} 2',
       'gateway_data_class_requests_total{class="personal",action="unserved"} 1',
     ]);
+  });
+
+  test("CLASS-05 an alert names the class of the first such request of a day, and never its content", async () => {
+    const webhook = `${receiver.url}/hook`;
+    const set = await scene.gateway.cli(
+      "alert",
+      "set",
+      tenant.slug,
+      "--data-classes",
+      "personal",
+      "--webhook",
+      webhook,
+    );
+    expect(set.stdout).toContain("personal");
+    const before = receiver.requests.length;
+    await ask(`Write to ${EMAIL}`);
+    await ask(`Write to ${EMAIL} again`);
+    const { json, raw } = await receiver.arrived(before + 1);
+    expect(json).toMatchObject({ type: "data_class.found", data: { data_class: "personal" } });
+    expect(String(raw)).not.toContain("jane");
+    const { data } = await scene.gateway.manage("GET", at("/alerts/deliveries"));
+    expect(data.map(({ type }: Json) => type)).toEqual(["data_class.found"]);
+    const put = scene.gateway.manage("PUT", at("/alerts"), { data_classes: ["unknown-class"] });
+    await expect(put).rejects.toThrow("there is no class");
   });
 });

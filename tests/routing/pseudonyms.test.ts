@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
@@ -106,6 +107,24 @@ describe("pseudonyms", () => {
     expect(served.body.choices[0].message.content).toBe(QUESTION);
   });
 
+  test("CLASS-04 data in the beta header of the messages API is inspected and replaced like the body", async () => {
+    const body = { model: "anthropic/claude-sonnet-4-6", max_tokens: 90, messages: [{ role: "user", content: "Hi" }] };
+    const call = (data_classes: object) =>
+      scene.gateway.call(tenant.key, "/v1/messages", {
+        body: { ...body, data_classes },
+        headers: { "anthropic-beta": `files-api-2025-04-14,${EMAIL}` },
+      });
+    scene.at("anthropic").always({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const blocked = await call({ personal: { action: "block" } });
+    expect([blocked.status, blocked.body.error.message]).toEqual([403, expect.stringContaining('"personal"')]);
+    expect(scene.at("anthropic").requests).toHaveLength(0);
+    const answer = await call({ personal: { action: "redact" } });
+    expect(answer.headers.get("x-svc-data-classes")).toBe("personal=1");
+    const { headers } = scene.at("anthropic").requests.at(-1) ?? {};
+    expect(JSON.stringify(headers)).not.toContain(EMAIL);
+    expect(headers?.["anthropic-beta"]).toMatch(/^files-api-2025-04-14,/);
+  });
+
   test("CLASS-03 a session has its own stand-ins, and other workspaces have others", async () => {
     scene.at("deepinfra").always(echo());
     await ask();
@@ -197,5 +216,45 @@ describe("pseudonyms", () => {
     expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
     expect(received("deepinfra").length).toBe(before);
     expect(received("mistral")).toEqual([]);
+  });
+});
+
+/** The rules of a recipe as the guide prints them. */
+function recipeOf(who: string): object {
+  const guide = readFileSync("docs/guides/data-class-rules.md", "utf8");
+  const [, rules = ""] = new RegExp(`^\\| ${who} \\| \`(.+?)\` \\|`, "m").exec(guide) ?? [];
+  return JSON.parse(rules);
+}
+
+describe("recipes of the guide", () => {
+  const TOKEN = "ghp_q8Zr2Lw0Vn7Tk5YxB3mD9cGhJ1pSfA4eRuXo";
+  const follow = (who: string) =>
+    scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { data_classes: recipeOf(who) });
+  const askOf = (content: string, provider?: Provider) =>
+    scene.chat(tenant.key, { messages: [{ role: "user", content }], ...(provider && only(provider)) });
+
+  test("CLASS-02 CLASS-03 a law firm: mandates stay readable at L3, lower endpoints get stand-ins, secrets none", async () => {
+    await follow("a law firm");
+    scene.at("deepinfra").always(echo());
+    expect((await askOf(QUESTION, "deepinfra")).body.choices[0].message.content).toBe(QUESTION);
+    expect(lastText("deepinfra")).not.toContain(EMAIL);
+    await askOf(QUESTION, "ovhcloud");
+    expect(lastText("ovhcloud")).toBe(QUESTION);
+    expect((await askOf(`Token ${TOKEN}`)).body.error.code).toBe("data_class_not_permitted");
+  });
+
+  test("CLASS-02 a hospital: personal data runs at L3 and above, health near a person nowhere below L4", async () => {
+    await follow("a hospital");
+    expect((await askOf(QUESTION)).headers.get("x-svc-provider")).toBe("ovhcloud");
+    const refused = await askOf("The patient Jane Doe has diabetes.");
+    expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+    expect((await askOf("What is the capital of France?", "deepinfra")).status).toBe(200);
+  });
+
+  test("CLASS-02 CLASS-05 a software company: secrets reach no provider, the rest is counted", async () => {
+    await follow("a software company");
+    const answer = await askOf(`Why does ${TOKEN} of ${EMAIL} fail?`, "deepinfra");
+    expect(lastText("deepinfra")).toBe(`Why does [SECRET] of ${EMAIL} fail?`);
+    expect(answer.headers.get("x-svc-data-classes")).toBe("personal=1,secret=1");
   });
 });

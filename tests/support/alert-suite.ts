@@ -45,6 +45,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
         lowBalanceNanos: 2n ** 53n + 1n,
         limitPercents: [50, 100],
         credentialRefused: false,
+        dataClasses: ["secret", "acme"],
         mailTo: ["ada@example.eu"],
         webhook: { url: "https://example.eu/hook", sealed: Buffer.from([0, 255]), secretChangedAtMs: 4 },
         changedAtMs: 6,

@@ -109,7 +109,9 @@ async function collectFacts(
   const limits: LimitUsage[] = [];
   for (const spendLimits of directory.limits.inWorkspace(workspaceId))
     limits.push(...(await limitUsages(sources, spendLimits, signals, nowMs)));
-  return { balanceNanos, limits, keys: ownKeyStatuses(sources, workspaceId, signals) };
+  const dataClasses = [...signals.dataClasses].map(([name, requests]) => ({ name, requests }));
+  const day = dayName(spanOf("day", nowMs).firstDay);
+  return { day, dataClasses, balanceNanos, limits, keys: ownKeyStatuses(sources, workspaceId, signals) };
 }
 
 async function limitUsages(

@@ -19,6 +19,7 @@ export type KnownNames = {
 };
 
 const BUILT_IN_CLASSES: ReadonlySet<string> = new Set([...DATA_CLASSES, UNINSPECTED]);
+export const BUILT_IN_NAMES = [...BUILT_IN_CLASSES].join(", ");
 
 type KnownNamesDeps = {
   readonly customClasses: { readonly registry: Pick<CustomClasses, "of"> };
@@ -53,7 +54,7 @@ export function requireDataClasses(param: string, rules: DataClassRules, { dataC
     if (!dataClasses.has(name))
       throw invalidValue(
         `${param}.${name}`,
-        `must be a data class: there is no class "${printable(name)}". Built-in ones are ${[...BUILT_IN_CLASSES].join(", ")}; define others with \`gateway data-class define\``,
+        `must be a data class: there is no class "${printable(name)}". Built-in ones are ${BUILT_IN_NAMES}; define others with \`gateway data-class define\``,
       );
   return rules;
 }

@@ -8,7 +8,6 @@ import { adapterFor, maxOutputTokensFor } from "../../io/upstream/generation-ada
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { TextLimits } from "../../kit/json-size.ts";
-import { hasRepeatedMembers } from "../../kit/json-strings.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { usesOneHourCache } from "../../language/canon/call.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
@@ -31,6 +30,7 @@ import type {
   RequestOutline,
   UsageBound,
 } from "./inference-request.ts";
+import { inspectedContent } from "./inspected-content.ts";
 import { adapterWithEffort, withEffort } from "./router-effort.ts";
 
 /** A request of the chat, messages or responses surface. */
@@ -89,11 +89,8 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     return buildAdapter(this.inbound, reasoning, { endpoint, model, head, text, excludedTools });
   }
 
-  /** Of two members of one name the parsed body has the last one only, and an endpoint may receive both: then as text as well. */
   content(): unknown {
-    const { text, value } = this.inbound.body;
-    const body = providerVisibleBody(this.inbound);
-    return hasRepeatedMembers(text, value) ? { ...body, "": text } : body;
+    return inspectedContent(this.inbound, providerVisibleBody(this.inbound));
   }
 
   referencesProviderState(): boolean {

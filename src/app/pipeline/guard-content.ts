@@ -76,9 +76,16 @@ export async function guardContent(
     standIns = await inspection.standIns(key, conversationOf(inspected.content?.(), inspected.sessionId));
   }
   const treated = await inspection.replaceIn(original, treatments, standIns, isEchoed);
+  // Some repeat a header of the caller.
+  const writtenHeaders = JSON.stringify(adapter.headers);
+  const headers = await inspection.replaceIn(writtenHeaders, treatments, standIns, isEchoed);
+  const treatedAdapter =
+    headers === writtenHeaders || typeof headers !== "string" ? adapter : { ...adapter, headers: JSON.parse(headers) };
   const restorer = standIns && (await inTurns(Restorer.build(standIns.originals)));
   const restoring =
-    restorer === undefined ? adapter : { ...adapter, ...restoredDecoding(adapter, restorer, trace.surface) };
+    restorer === undefined
+      ? treatedAdapter
+      : { ...treatedAdapter, ...restoredDecoding(adapter, restorer, trace.surface) };
   return { original, body: treated, treatments, outputs, adapter, restoring: filtered(restoring) };
 }
 

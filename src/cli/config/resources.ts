@@ -98,7 +98,7 @@ const alerts: SettingResource = {
   async read(client, workspace) {
     const shown = await client.send("GET", below(workspace, "alerts"));
     const { webhook } = shown;
-    const rules = pick(shown, ["low_balance", "limit_percents", "credential_refused", "mail_to"]);
+    const rules = pick(shown, ["low_balance", "limit_percents", "credential_refused", "data_classes", "mail_to"]);
     return { ...rules, webhook_url: isJsonObject(webhook) ? webhook["url"] : null };
   },
   change: (workspace, body) => ({ method: "PUT", path: below(workspace, "alerts"), body }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ClassName } from "./data-class-rules.ts";
 import { AmountInput, Money, Time } from "./manage-values.ts";
 
 const Percent = z
@@ -20,6 +21,10 @@ export const AlertRulesPut = z
       .boolean()
       .optional()
       .meta({ description: "Notify when a provider rejects the workspace's own key. Default: true." }),
+    data_classes: z.array(ClassName).max(100).nullable().optional().meta({
+      description:
+        "Notify of the first request of a day that contains data of these classes; an empty list or null: off.",
+    }),
     mail_to: z.array(z.email("must be email addresses").max(254)).max(20).nullable().optional().meta({
       description: "Email recipients; an empty list: none; null: the workspace's owners and admins. Default: null.",
     }),
@@ -40,6 +45,7 @@ const rulesShape = {
   currency: z.string(),
   limit_percents: z.array(z.number()),
   credential_refused: z.boolean(),
+  data_classes: z.array(z.string()),
   mail_to: z.array(z.string()).nullable().meta({ description: "Null: the workspace's owners and admins." }),
   recipients: z.array(z.string()).meta({ description: "Current email recipients." }),
   mail_ready: z
@@ -97,7 +103,7 @@ export const AlertDeliveryView = z
   .object({
     id: z.string(),
     alert: z.string().meta({ description: "The same for every recipient and every attempt." }),
-    type: z.enum(["balance.low", "limit.reached", "credential.refused"]),
+    type: z.enum(["balance.low", "limit.reached", "credential.refused", "data_class.found"]),
     title: z.string(),
     channel: ChannelName,
     target: z.string().meta({ description: "An email address, or the origin of the webhook." }),
@@ -119,6 +125,7 @@ export const alertRules = {
   currency: "EUR",
   limit_percents: [80, 100],
   credential_refused: true,
+  data_classes: ["secret"],
   mail_to: null,
   recipients: ["ada@example.eu"],
   mail_ready: true,

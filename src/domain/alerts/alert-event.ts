@@ -34,6 +34,7 @@ const TYPES = {
   balance_low: "balance.low",
   limit_reached: "limit.reached",
   credential_refused: "credential.refused",
+  data_class_found: "data_class.found",
   test: "test",
 } as const;
 
@@ -64,6 +65,8 @@ function describeCondition(condition: AlertCondition, workspace: Workspace, name
       return limitReachedText(condition, workspace, names);
     case "credential_refused":
       return keyRefusedText(condition, workspace);
+    case "data_class_found":
+      return dataClassText(condition, workspace);
     case "test":
       return {
         title: `Test alert for workspace ${workspace.slug}`,
@@ -152,6 +155,16 @@ function keyRefusedText({ provider, status }: ConditionOf<"credential_refused">,
     message: `${provider} responded with ${status} to a request with workspace ${slug}'s own provider key.`,
     advice: `Check the key at ${provider}, or connect another one. Until then, requests use other endpoints and are charged, or fail if only this key is allowed.`,
     data: { provider, status },
+  };
+}
+
+function dataClassText({ name, requests, day }: ConditionOf<"data_class_found">, { slug }: Workspace): AlertText {
+  const count = requests === 1 ? "A request" : `${requests} requests`;
+  return {
+    title: `Data of the class ${name} in requests of workspace ${slug}`,
+    message: `${count} of workspace ${slug} contained data of the class ${name}. It is the first alert for this class on ${day} (UTC).`,
+    advice: `The log lists these requests without their content: gateway log list ${slug} --data-class ${name}. Rules of data classes decide where such requests run.`,
+    data: { data_class: name, requests, day },
   };
 }
 

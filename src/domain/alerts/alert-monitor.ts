@@ -10,9 +10,15 @@ export type AlertSignals = {
   readonly limits: ReadonlySet<string>;
   /** Provider to the status with which it refused the workspace's own key. */
   readonly keys: ReadonlyMap<string, number>;
+  /** Data class to the number of requests that contained it. */
+  readonly dataClasses: ReadonlyMap<string, number>;
 };
 
-type PendingSignals = { readonly limits: Set<string>; readonly keys: Map<string, number> };
+type PendingSignals = {
+  readonly limits: Set<string>;
+  readonly keys: Map<string, number>;
+  readonly dataClasses: Map<string, number>;
+};
 
 export function limitSignalKey(spenderId: string, per: SpendLimit["per"]): string {
   return `${spenderId}/${per}`;
@@ -56,9 +62,16 @@ export class AlertMonitor {
     if (spenderId !== null) this.#signalsOf(workspaceId).limits.add(limitSignalKey(spenderId, per));
   }
 
-  recordRequest({ workspaceId, attempts }: Pick<RequestRecord, "workspaceId" | "attempts">): void {
-    if (!this.#rules.has(workspaceId)) return;
+  recordRequest({
+    workspaceId,
+    attempts,
+    dataClasses,
+  }: Pick<RequestRecord, "workspaceId" | "attempts" | "dataClasses">): void {
+    const rules = this.#rules.get(workspaceId);
+    if (rules === undefined) return;
     const signals = this.#signalsOf(workspaceId);
+    for (const name of dataClasses?.split(",") ?? [])
+      if (rules.dataClasses.includes(name)) addCount(signals.dataClasses, name, 1);
     for (const { ownKey, provider, upstreamStatus } of attempts)
       if (ownKey === true && (upstreamStatus === 401 || upstreamStatus === 403))
         signals.keys.set(provider, upstreamStatus);
@@ -72,18 +85,23 @@ export class AlertMonitor {
   }
 
   /** Marks a workspace again after a failed or incomplete evaluation. */
-  requeue(workspaceId: string, { limits, keys }: AlertSignals): void {
+  requeue(workspaceId: string, { limits, keys, dataClasses }: AlertSignals): void {
     if (!this.#rules.has(workspaceId)) return;
     const signals = this.#signalsOf(workspaceId);
     for (const limit of limits) signals.limits.add(limit);
     for (const [provider, status] of keys) if (!signals.keys.has(provider)) signals.keys.set(provider, status);
+    for (const [name, requests] of dataClasses) addCount(signals.dataClasses, name, requests);
   }
 
   #signalsOf(workspaceId: string): PendingSignals {
     const known = this.#dirty.get(workspaceId);
     if (known !== undefined) return known;
-    const signals: PendingSignals = { limits: new Set(), keys: new Map() };
+    const signals: PendingSignals = { limits: new Set(), keys: new Map(), dataClasses: new Map() };
     this.#dirty.set(workspaceId, signals);
     return signals;
   }
+}
+
+function addCount(counts: Map<string, number>, name: string, requests: number): void {
+  counts.set(name, (counts.get(name) ?? 0) + requests);
 }

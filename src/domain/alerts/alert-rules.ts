@@ -16,6 +16,8 @@ export type AlertRules = {
   readonly limitPercents: readonly number[];
   /** Alert when a provider refuses the workspace's own key. */
   readonly credentialRefused: boolean;
+  /** Alert on the first request of a day that contains data of these classes. */
+  readonly dataClasses: readonly string[];
   /** Null: the workspace's current owners and admins. */
   readonly mailTo: readonly string[] | null;
   readonly webhook: AlertWebhook | null;
@@ -31,6 +33,7 @@ export function defaultAlertRules(workspaceId: string, nowMs: number): AlertRule
     lowBalanceNanos: null,
     limitPercents: DEFAULT_PERCENTS,
     credentialRefused: true,
+    dataClasses: [],
     mailTo: null,
     webhook: null,
     changedAtMs: nowMs,

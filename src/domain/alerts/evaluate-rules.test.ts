@@ -14,7 +14,10 @@ const LIMIT: LimitUsage = {
   spentNanos: 0n,
   refused: false,
 };
-const facts = (more: Partial<AlertFacts> = {}): AlertFacts => ({ balanceNanos: 1000n, limits: [], keys: [], ...more });
+const facts = (more: Partial<AlertFacts> = {}): AlertFacts => ({
+  ...{ day: "2026-11-15", dataClasses: [], balanceNanos: 1000n, limits: [], keys: [] },
+  ...more,
+});
 const spent = (spentNanos: bigint, more: Partial<LimitUsage> = {}) =>
   facts({ limits: [{ ...LIMIT, spentNanos, ...more }] });
 
@@ -76,10 +79,26 @@ describe("evaluation", () => {
     expect(alerted).toEqual([[], ["credential/mistral"], [], [], [], ["credential/mistral"]]);
   });
 
+  test("CLASS-05 a data class is alerted with the first request of a day that contains it, and only if a rule names it", () => {
+    const rules = { ...RULES, dataClasses: ["secret"] };
+    const found = [
+      { name: "secret", requests: 2 },
+      { name: "personal", requests: 9 },
+    ];
+    const raisedOn = (day: string, active: readonly ActiveAlert[], dataClasses = found) =>
+      evaluateRules(rules, { ...facts({}), day, dataClasses }, active).raised.map(({ condition }) => condition);
+    const condition = { is: "data_class_found", name: "secret", requests: 2, day: "2026-11-15" };
+    expect(raisedOn("2026-11-15", [])).toEqual([condition]);
+    const sent = [{ subject: "data_class/secret", mark: "2026-11-15" }];
+    expect(raisedOn("2026-11-15", sent)).toEqual([]);
+    expect(raisedOn("2026-11-16", sent)).toEqual([{ ...condition, day: "2026-11-16" }]);
+    expect(raisedOn("2026-11-16", sent, [])).toEqual([]);
+  });
+
   test("BILL-10 conditions without a rule are not alerted, and their active alerts are cleared", () => {
     const quiet = { ...RULES, lowBalanceNanos: null, limitPercents: [], credentialRefused: false };
     const key = { provider: "mistral", mark: "a", status: 401 };
-    const all = { balanceNanos: -5n, limits: [{ ...LIMIT, spentNanos: 100n }], keys: [key] };
+    const all = { ...facts({}), balanceNanos: -5n, limits: [{ ...LIMIT, spentNanos: 100n }], keys: [key] };
     const active = [{ subject: "balance", mark: "" }];
     expect(evaluateRules(quiet, all, active)).toEqual({ raised: [], cleared: active });
   });

@@ -17,7 +17,13 @@ export type LimitUsage = {
 /** A workspace's own provider key; `status` is the provider's last refusal. */
 export type OwnKeyStatus = { readonly provider: string; readonly mark: string; readonly status: number | undefined };
 
+/** A data class and the requests with it since the last evaluation. */
+export type DataClassCount = { readonly name: string; readonly requests: number };
+
 export type AlertFacts = {
+  /** The current day, as an ISO date. */
+  readonly day: string;
+  readonly dataClasses: readonly DataClassCount[];
   readonly balanceNanos: bigint;
   readonly limits: readonly LimitUsage[];
   readonly keys: readonly OwnKeyStatus[];
@@ -27,6 +33,7 @@ export type AlertCondition =
   | { readonly is: "balance_low"; readonly balanceNanos: bigint; readonly thresholdNanos: bigint }
   | { readonly is: "limit_reached"; readonly percent: number; readonly limit: LimitUsage }
   | { readonly is: "credential_refused"; readonly provider: string; readonly status: number }
+  | { readonly is: "data_class_found"; readonly name: string; readonly requests: number; readonly day: string }
   | { readonly is: "test" };
 
 /** An alert that was sent and is not sent again. `mark` identifies the period, limit or key: a new mark is a new alert. */
@@ -68,13 +75,22 @@ export function evaluateRules(rules: AlertRules, facts: AlertFacts, active: read
 
 /** All possible alerts in groups, the strongest of each group first. */
 function candidatesOf(rules: AlertRules, facts: AlertFacts): AlertCandidate[][] {
-  const { lowBalanceNanos, limitPercents, credentialRefused } = rules;
+  const { lowBalanceNanos, limitPercents, credentialRefused, dataClasses } = rules;
   const groups: AlertCandidate[][] = facts.limits
     .filter(({ limitNanos }) => limitNanos > 0n)
     .map((limit) => limitPercents.toSorted((a, b) => b - a).map((percent) => limitCandidate(limit, percent)));
   if (lowBalanceNanos !== null) groups.push([balanceCandidate(facts.balanceNanos, lowBalanceNanos)]);
   if (credentialRefused) groups.push(...facts.keys.map((key) => [ownKeyCandidate(key)]));
+  for (const name of dataClasses) groups.push([dataClassCandidate(name, facts)]);
   return groups;
+}
+
+/** Once a day: a workspace whose requests are full of a class would get an alert for each. */
+function dataClassCandidate(name: string, { day, dataClasses }: AlertFacts): AlertCandidate {
+  const requests = dataClasses.find((one) => one.name === name)?.requests ?? 0;
+  const condition: AlertCondition | undefined =
+    requests === 0 ? undefined : { is: "data_class_found", name, requests, day };
+  return { subject: `data_class/${name}`, mark: day, condition, rearms: false };
 }
 
 function balanceCandidate(balanceNanos: bigint, thresholdNanos: bigint): AlertCandidate {

@@ -3,7 +3,13 @@ import { type AlertRules, alertRulesBody, draftOf } from "./alert-draft.ts";
 
 const rules: AlertRules = {
   ...{ workspace: "research", enabled: true, low_balance: "10.00", currency: "EUR", limit_percents: [80, 100] },
-  ...{ credential_refused: true, mail_to: ["a@example.eu", "b@example.eu"], recipients: [], mail_ready: true },
+  ...{
+    credential_refused: true,
+    data_classes: [],
+    mail_to: ["a@example.eu", "b@example.eu"],
+    recipients: [],
+    mail_ready: true,
+  },
   webhook: { url: "https://hooks.example.eu/x", secret_changed_at: "2026-11-15T09:30:00.000Z" },
   changed_at: null,
 };

@@ -12,9 +12,11 @@ import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { randomToken } from "../../../kit/secret.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
 import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
+import { BUILT_IN_NAMES, knownNamesFor } from "../known-names.ts";
 import { isoTime } from "../views.ts";
 
 const SECRET_BYTES = 32;
@@ -34,6 +36,7 @@ function rulesView({ alerts }: ManageContext, { slug, currency }: Workspace, rul
     currency,
     limit_percents: rules?.limitPercents ?? [],
     credential_refused: rules?.credentialRefused ?? false,
+    data_classes: rules?.dataClasses ?? [],
     mail_to: rules === undefined ? [] : rules.mailTo,
     recipients: rules === undefined ? [] : alerts.recipientsOf(rules),
     mail_ready: alerts.sendsMail,
@@ -43,11 +46,12 @@ function rulesView({ alerts }: ManageContext, { slug, currency }: Workspace, rul
 }
 
 /** For the audit log: only the webhook's origin, because the rest of its URL may contain a secret. */
-function auditedRules({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, webhook }: AlertRules) {
+function auditedRules({ lowBalanceNanos, limitPercents, credentialRefused, dataClasses, mailTo, webhook }: AlertRules) {
   return {
     low_balance: lowBalanceNanos === null ? null : formatNanos(lowBalanceNanos),
     limit_percents: limitPercents,
     credential_refused: credentialRefused,
+    data_classes: dataClasses,
     mail_to: mailTo,
     webhook: webhook === null ? null : new URL(webhook.url).origin,
   };
@@ -72,7 +76,7 @@ function changedRules(
   webhook: AlertWebhook | null,
   nowMs: number,
 ): AlertRules {
-  const { low_balance, limit_percents, credential_refused, mail_to } = input;
+  const { low_balance, limit_percents, credential_refused, data_classes, mail_to } = input;
   const unique = <T>(list: readonly T[]) => [...new Set(list)];
   return {
     workspaceId: before.workspaceId,
@@ -80,6 +84,7 @@ function changedRules(
     limitPercents:
       limit_percents === undefined ? before.limitPercents : unique(limit_percents ?? []).toSorted((a, b) => a - b),
     credentialRefused: credential_refused ?? before.credentialRefused,
+    dataClasses: data_classes === undefined ? before.dataClasses : unique(data_classes ?? []).toSorted(),
     mailTo: mail_to === undefined ? before.mailTo : mail_to === null ? null : unique(mail_to.map(lowerCased)),
     webhook,
     changedAtMs: nowMs,
@@ -101,6 +106,13 @@ async function webhookOf(context: ManageContext, before: AlertRules, url: string
 
 async function putRules(scope: ManageScope, workspace: Workspace, input: AlertRulesInput) {
   const nowMs = scope.clock.nowMs();
+  const { dataClasses } = knownNamesFor(scope, workspace.id);
+  const unknown = input.data_classes?.find((name) => !dataClasses.has(name));
+  if (unknown !== undefined)
+    throw invalidValue(
+      "data_classes",
+      `must name data classes: there is no class "${printable(unknown)}". Built-in ones are ${BUILT_IN_NAMES}; define others with \`gateway data-class define\``,
+    );
   const known = scope.alerts.monitor.rulesOf(workspace.id);
   const before = known ?? defaultAlertRules(workspace.id, nowMs);
   const { webhook, secret } = await webhookOf(scope, before, input.webhook_url);

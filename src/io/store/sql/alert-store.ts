@@ -165,6 +165,7 @@ function deliveryQueue(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" |
 
 const percents = z.array(z.number().int());
 const addresses = z.array(z.string());
+const names = z.array(z.string());
 
 function toRules(row: Selectable<Database["alert_rules"]>): AlertRules {
   const { webhook_url: url, webhook_secret: sealed, secret_changed_at_ms: secretChangedAtMs } = row;
@@ -173,6 +174,7 @@ function toRules(row: Selectable<Database["alert_rules"]>): AlertRules {
     lowBalanceNanos: row.low_balance_nanos,
     limitPercents: percents.parse(JSON.parse(row.limit_percents)),
     credentialRefused: row.credential_refused === 1,
+    dataClasses: row.data_classes === null ? [] : names.parse(JSON.parse(row.data_classes)),
     mailTo: row.mail_to === null ? null : addresses.parse(JSON.parse(row.mail_to)),
     webhook: url === null || sealed === null || secretChangedAtMs === null ? null : { url, sealed, secretChangedAtMs },
     changedAtMs: row.changed_at_ms,
@@ -185,6 +187,7 @@ function fromRules(rules: AlertRules): Selectable<Database["alert_rules"]> {
     low_balance_nanos: rules.lowBalanceNanos,
     limit_percents: JSON.stringify(rules.limitPercents),
     credential_refused: rules.credentialRefused ? 1 : 0,
+    data_classes: rules.dataClasses.length === 0 ? null : JSON.stringify(rules.dataClasses),
     mail_to: rules.mailTo === null ? null : JSON.stringify(rules.mailTo),
     webhook_url: rules.webhook?.url ?? null,
     webhook_secret: rules.webhook?.sealed ?? null,

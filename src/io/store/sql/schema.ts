@@ -455,6 +455,8 @@ export type Database = {
     /** Lists as JSON. */
     limit_percents: string;
     credential_refused: number;
+    /** A list as JSON. */
+    data_classes: string | null;
     mail_to: string | null;
     webhook_url: string | null;
     /** Encrypted. */

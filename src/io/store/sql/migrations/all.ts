@@ -45,6 +45,7 @@ import { customClasses } from "./0047-custom-classes.ts";
 import { dataClassShapes } from "./0048-data-class-shapes.ts";
 import { cachedReplies } from "./0049-cached-replies.ts";
 import { batches } from "./0050-batches.ts";
+import { alertClasses } from "./0051-alert-classes.ts";
 
 /** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
@@ -105,4 +106,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 48, name: "data class shapes", statements: dataClassShapes },
   { number: 49, name: "cached replies", statements: cachedReplies },
   { number: 50, name: "batches", statements: batches },
+  { number: 51, name: "alert classes", statements: alertClasses },
 ];
