@@ -27,26 +27,16 @@ export function holdAmountFor(
 ): bigint {
   // Own keys and nodes are not paid from the wallet.
   if (isOwnResource(attempt)) return 0n;
-  const bound = request.usageBoundAt(attempt, gateway.limits);
-  const { characters, seconds, images, searchUnits, cacheTtl, prompts } = bound;
+  const { inputTokens: expected, outputTokens, ...units } = request.usageBoundAt(attempt, gateway.limits);
   const replaced = trace.dataClasses === undefined ? 0 : Object.values(trace.dataClasses).reduce((a, b) => a + b, 0);
-  const inputTokens = Math.ceil(bound.inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS + replaced * REPLACEMENT_TOKENS;
+  const inputTokens = Math.ceil(expected * (1 + MARGIN_SHARE)) + MARGIN_TOKENS + replaced * REPLACEMENT_TOKENS;
   const { currencies, margin } = trace.terms;
   const { currency } = trace.principal.workspace;
   // Optional extras without a price are not sent to the endpoint.
   const extras = trace.terms.extras?.filter(
     ({ toolIndex, name }) => toolIndex === undefined || isExtraPriced(attempt.price, name),
   );
-  return holdFor(inputTokens, bound.outputTokens, attempt.price, currencies, currency, {
-    characters,
-    seconds,
-    images,
-    searchUnits,
-    cacheTtl,
-    prompts,
-    margin,
-    extras,
-  });
+  return holdFor(inputTokens, outputTokens, attempt.price, currencies, currency, { ...units, margin, extras });
 }
 
 /**

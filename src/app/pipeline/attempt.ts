@@ -43,6 +43,7 @@ import { recordOpened } from "./record-opened.ts";
 import { addInferenceHeaders, bufferedReader, type CancelHandle, cancelCall, Relay } from "./relay.ts";
 import { audioReader, streamReader } from "./relay-stream.ts";
 import { failedExclusiveKey, RetryLoop, type ServedAttempt } from "./retry-loop.ts";
+import { bytesReader } from "./sequential-attempt.ts";
 import { sendParts } from "./split-attempt.ts";
 import type { OwnKeyDeps, ResourceLayers } from "./workspace-resources.ts";
 
@@ -203,6 +204,7 @@ function upstreamUrl({
   attempt: { baseUrl, ownKey, node },
   adapter: { path },
 }: Pick<AttemptRun, "attempt" | "adapter">): string {
+  if (path.startsWith("http")) return path;
   return ownKey === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
 }
 
@@ -306,6 +308,7 @@ function dispatch(
         url: upstreamUrl({ attempt, adapter }),
         headers,
         body,
+        method: adapter.method ?? "POST",
         owner: attempt.ownKey?.workspaceId,
         workspace: trace.principal.workspace.id,
         timeouts: trace.streaming && adapter.isWhole !== true ? undefined : gateway.limits.wholeResponse,
@@ -326,6 +329,7 @@ function dispatch(
               provider: endpoint.provider,
               resolve,
             });
+          if (adapter.decodeBytes !== undefined) return bytesReader(reading);
           if (!trace.streaming || adapter.isWhole === true) return bufferedReader(reading);
           return isJson(headers) ? errorReader(reading) : streamReader(relay, reading);
         },

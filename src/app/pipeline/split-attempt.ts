@@ -9,12 +9,13 @@ import { encodingFailure } from "./attempt-failure.ts";
 import { type AttemptOutcome, type FailedAttempt, isMaybeAccepted } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { bufferedOutcome, type CancelHandle, cancelCall, type Relay } from "./relay.ts";
+import { sendSequence } from "./sequential-attempt.ts";
 
 const CONCURRENT_PARTS_MAX = 8;
 
 /** The part of an attempt that splitting it needs. */
 type SplitAttempt = {
-  readonly gateway: Pick<GatewayDeps, "endpointSlots" | "nodes">;
+  readonly gateway: Pick<GatewayDeps, "endpointSlots" | "nodes" | "timers">;
   readonly attempt: Attempt;
   readonly adapter: UpstreamAdapter;
   readonly relay: Pick<Relay, "setCancel">;
@@ -71,7 +72,9 @@ async function sendPart<Run extends SplitAttempt>(
     return encodingFailure(error);
   }
   try {
-    return await send(part, body, handle);
+    const outcome = await send(part, body, handle);
+    const { sequence } = part.adapter;
+    return sequence === undefined ? outcome : await sendSequence(part, outcome, { sequence, handle, send });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     // The request ends, but the record must still show that the endpoint received the earlier parts.

@@ -69,11 +69,18 @@ export class ImageInferenceRequest implements InferenceRequest {
     return { inputTokens, outputTokens, images: count };
   }
 
-  adapterFor({ endpoint, price }: Attempt, _plan: Plan, { createdSeconds }: ReplyHead): EndpointAdapter {
+  adapterFor({ endpoint, price, baseUrl }: Attempt, _plan: Plan, { createdSeconds }: ReplyHead): EndpointAdapter {
     const { images: support, upstreamModel } = endpoint;
     if (support === null) throw new Error(`${endpoint.id} has no images interface`);
     const isBilledByTokens = isPricedByTokens(price);
-    const adapter = imagesAdapter({ call: this.#call, upstreamModel, support, isBilledByTokens, createdSeconds });
+    const adapter = imagesAdapter({
+      call: this.#call,
+      upstreamModel,
+      baseUrl,
+      support,
+      isBilledByTokens,
+      createdSeconds,
+    });
     return { adapter, reasoning: undefined };
   }
 
@@ -133,6 +140,7 @@ function missingClass(support: ImageSupport, { size, quality, model }: ImageCall
 }
 
 function unlisted(param: string, value: string, known: readonly string[], model: string): MissingCapability {
+  if (known.length === 0) return { reason: `has no choice of ${param}`, param };
   return {
     reason: `does not generate ${param} ${value}`,
     param,

@@ -2,7 +2,13 @@ import { z } from "zod";
 import { IMAGE_OPERATIONS, IMAGE_PARAMETERS } from "../../language/images/call.ts";
 import { count, text } from "./field-schemas.ts";
 
-const IMAGE_INTERFACES = ["openai", "gemini", "bedrock_nova", "bedrock_stability"] as const;
+/** Formats in which an image takes several requests. */
+const IMAGE_JOB_INTERFACES = ["black_forest_labs", "mistral"] as const;
+export type ImageJobInterface = (typeof IMAGE_JOB_INTERFACES)[number];
+
+const IMAGE_INTERFACES = ["openai", "gemini", "bedrock_nova", "bedrock_stability", ...IMAGE_JOB_INTERFACES] as const;
+
+export const isImageJob = (name: string): name is ImageJobInterface => IMAGE_JOB_INTERFACES.some((one) => one === name);
 
 /** A list where the provider has the same names as OpenAI's format. */
 const names = z.union([z.array(text).min(1), z.record(text, text)]);
@@ -58,7 +64,26 @@ export type ImageSupport = {
 };
 
 /** What the providers document. */
-const IMAGES_MAX = { openai: 10, gemini: 1, bedrock_nova: 5, bedrock_stability: 1 } as const;
+const IMAGES_MAX = {
+  openai: 10,
+  gemini: 1,
+  bedrock_nova: 5,
+  bedrock_stability: 1,
+  black_forest_labs: 1,
+  mistral: 1,
+} as const;
+/** What the formats have a field for. */
+const PARAMETERS: Readonly<Record<ImageSupport["interface"], readonly string[]>> = {
+  openai: IMAGE_PARAMETERS,
+  gemini: [],
+  bedrock_nova: [],
+  bedrock_stability: ["output_format"],
+  black_forest_labs: ["output_format"],
+  mistral: [],
+};
+/** Sizes of these formats have other names than the caller's, so those without one cannot be sent. */
+const FREE_SIZES: ReadonlySet<string> = new Set(["openai", "bedrock_nova", "black_forest_labs"]);
+const NONE = {};
 const TOKENS_PER_IMAGE = 8192;
 
 export function compileImageSupport(entry: ImagesEntry): ImageSupport {
@@ -66,15 +91,15 @@ export function compileImageSupport(entry: ImagesEntry): ImageSupport {
     interface: entry.interface,
     operations: entry.operations ?? ["generation"],
     editsAs: entry.edits_as ?? "form",
-    sizes: namesOf(entry.sizes),
+    sizes: namesOf(entry.sizes) ?? (FREE_SIZES.has(entry.interface) ? null : NONE),
     defaultSize: entry.default_size,
     qualities: namesOf(entry.qualities),
     defaultQuality: entry.default_quality,
-    imagesMax: entry.images_max ?? IMAGES_MAX[entry.interface],
+    imagesMax: isImageJob(entry.interface) ? 1 : (entry.images_max ?? IMAGES_MAX[entry.interface]),
     inputsMax: entry.inputs_max ?? 1,
     mask: entry.mask ?? false,
     promptCharsMax: entry.prompt_chars_max ?? null,
-    parameters: entry.parameters ?? [],
+    parameters: (entry.parameters ?? []).filter((name) => PARAMETERS[entry.interface].includes(name)),
     sendsResponseFormat: entry.response_format ?? false,
     stream: entry.stream ?? false,
     tokensPerImage: entry.tokens_per_image ?? TOKENS_PER_IMAGE,

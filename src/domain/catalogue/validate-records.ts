@@ -282,6 +282,14 @@ function endpointProblems(parsed: CatalogueRecords): CatalogueProblem[] {
         childLocation(at, "surfaces"),
         "must list decisions, with a decisions_interface, because moderations go over it",
       ),
+      ...problemUnless(
+        (value.images ?? provider.images)?.interface !== "mistral" ||
+          !value.surfaces.includes("images") ||
+          provider.zero_data_retention === "no" ||
+          value.zero_data_retention === "no",
+        childLocation(at, "zero_data_retention"),
+        "must be no, because Mistral keeps the file of a generated image",
+      ),
       ...endpointLevelProblems(value, provider, region, at),
     ];
   });

@@ -51,7 +51,7 @@ export function authorize(
   style: AuthStyle,
   request: OutboundRequest,
 ): MaybePromise<Record<string, string>> {
-  if (credential === undefined || credential.kind === "none") return {};
+  if (credential === undefined || credential.kind === "none" || style === "none") return {};
   if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the stored key cannot be decrypted");
   if (credential.kind === "aws") return sigV4Headers(credential.keys, request);
   if (credential.kind === "minted")

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import type { ImageSupport } from "../../domain/catalogue/images-support.ts";
+import { type ImageSupport, isImageJob } from "../../domain/catalogue/images-support.ts";
 import { JsonDocument } from "../../kit/json-document.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -19,6 +19,7 @@ import { checkImage, type GeneratedImage } from "../../language/images/generated
 import { renderImageEvents, renderImages } from "../../language/images/render.ts";
 import { ImageStream } from "../../language/images/stream.ts";
 import type { ImageBody, ImageReply } from "../../language/images/wire-format.ts";
+import { imageJobAdapter } from "./image-job.ts";
 import { buildMultipartBody } from "./multipart-body.ts";
 import type { UpstreamBody } from "./transport.ts";
 import type { UpstreamAdapter } from "./upstream-adapter.ts";
@@ -27,6 +28,7 @@ import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 export type ImageTarget = {
   readonly call: ImageCall;
   readonly upstreamModel: string;
+  readonly baseUrl: string;
   readonly support: ImageSupport;
   /** Tokens have a price: without a report of the provider they are estimated. */
   readonly isBilledByTokens: boolean;
@@ -60,7 +62,7 @@ export function imagesAdapter(target: ImageTarget): UpstreamAdapter {
     }),
   );
   if (first === undefined) throw new Error("a request for no images");
-  if (others.length === 0) return first;
+  if (others.length === 0 && first.sequence === undefined) return first;
   return {
     ...first,
     // The usage of each part was checked against its own images.
@@ -71,10 +73,11 @@ export function imagesAdapter(target: ImageTarget): UpstreamAdapter {
 
 function partAdapter(target: ImageTarget, count: number, onPart: (part: ImagePart) => void): UpstreamAdapter {
   const { call, upstreamModel, support, isBilledByTokens, createdSeconds } = target;
-  const wire = UPSTREAM_ADAPTERS.images[support.interface];
   const { size, quality } = providerClass(call, support);
   const isStreaming = call.isStreaming && !isWholeReply(target);
   const order: ImageOrder = { ...call, upstreamModel, count, size, quality, isStreaming };
+  if (isImageJob(support.interface)) return jobAdapter(target, order, onPart);
+  const wire = UPSTREAM_ADAPTERS.images[support.interface];
   const { body, headers } = bodyOf(wire.encode(order, support));
   const isWhole = isWholeReply(target);
   function* decode(value: unknown): WorkSteps<WholeReply | UnusableReply | undefined> {
@@ -115,6 +118,23 @@ function partAdapter(target: ImageTarget, count: number, onPart: (part: ImagePar
       }),
     decodeProblem: wire.decodeProblem,
   };
+}
+
+function jobAdapter(target: ImageTarget, order: ImageOrder, onPart: (part: ImagePart) => void): UpstreamAdapter {
+  const { call, baseUrl, support } = target;
+  if (!isImageJob(support.interface)) throw new Error(`${support.interface} generates at once`);
+  return imageJobAdapter(UPSTREAM_ADAPTERS.imageJobs[support.interface], {
+    order,
+    baseUrl,
+    isWhole: call.isStreaming,
+    complete(reply) {
+      const images = runAtOnce(checkImages(reply, order.count));
+      if ("unusable" in images) return images;
+      const part = partOf(images.images, reply, target, undefined);
+      onPart(part);
+      return part;
+    },
+  });
 }
 
 function bodyOf(body: ImageBody): { readonly body: UpstreamBody; readonly headers: Readonly<Record<string, string>> } {

@@ -95,7 +95,7 @@ export function awsRegionFor(url: string, ...hints: readonly (string | null)[]):
 }
 
 /** The header that carries a token. */
-export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
+export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key" | "x-key" | "none";
 /** A complete request before authorization; a signature covers it. */
 export type OutboundRequest = {
   readonly url: string;

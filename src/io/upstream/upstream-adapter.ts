@@ -83,6 +83,7 @@ export type FrameReader = {
 export type UpstreamAdapter = {
   /** The provider API that is called, the value of X-Svc-Upstream-Surface; null on surfaces with only one. */
   readonly surface: "chat" | "responses" | "messages" | null;
+  /** Below the endpoint's base URL, or a whole address. */
   readonly path: string;
   readonly auth: AuthStyle;
   readonly headers: Readonly<Record<string, string>>;
@@ -118,6 +119,12 @@ export type UpstreamAdapter = {
     headers: IncomingHttpHeaders,
     work: SlicedWork,
   ): Promise<WholeReply | UnusableReply | undefined>;
+  /** Default: POST. */
+  readonly method?: "GET" | "POST";
+  /** The response is a file, and this decodes it. */
+  decodeBytes?(bytes: Buffer, headers: IncomingHttpHeaders): WholeReply | UnusableReply;
+  /** Requests that follow an accepted one; only for sub-requests. */
+  readonly sequence?: RequestSequence | undefined;
   /** Several requests to the same endpoint that form one reply; their `encode` and `decodeResponse` are used then. */
   readonly subRequests?: {
     readonly adapters: readonly UpstreamAdapter[];
@@ -137,6 +144,12 @@ export type UpstreamAdapter = {
     status: number | null,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): UpstreamProblem;
+};
+
+/** The requests after the first one of a job; the reply to the last one counts. */
+export type RequestSequence = {
+  /** Undefined: the reply to the latest request is the result. */
+  next(): { readonly adapter: UpstreamAdapter; readonly afterMs: number } | undefined;
 };
 
 /** The cheapest request to an endpoint: it generates nothing and costs nothing. */

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
-import type { ImageSupport } from "../../domain/catalogue/images-support.ts";
+import type { ImageJobInterface, ImageSupport } from "../../domain/catalogue/images-support.ts";
 import type { ModerationSupport } from "../../domain/catalogue/moderations-support.ts";
 import type { RerankSupport } from "../../domain/catalogue/rerank-support.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
@@ -22,7 +22,10 @@ import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/ge
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import type { EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
 import { bedrockNovaImages, bedrockStabilityImages } from "../../language/images/bedrock.ts";
+import { blackForestLabsImages } from "../../language/images/black-forest-labs.ts";
 import { geminiImages } from "../../language/images/gemini.ts";
+import type { ImageJobFormat } from "../../language/images/job-format.ts";
+import { mistralImages } from "../../language/images/mistral.ts";
 import { openaiImages } from "../../language/images/openai.ts";
 import type { ImageWireFormat } from "../../language/images/wire-format.ts";
 import { mistralModerations, openaiModerations } from "../../language/moderations/openai.ts";
@@ -71,7 +74,8 @@ type UpstreamAdapterTable = {
   readonly generation: Readonly<Record<GenerationFormat, GenerationAdapter>>;
   readonly embeddings: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>>;
   readonly rerank: Readonly<Record<RerankSupport["interface"], RerankWireFormat>>;
-  readonly images: Readonly<Record<ImageSupport["interface"], ImageWireFormat>>;
+  readonly images: Readonly<Record<Exclude<ImageSupport["interface"], ImageJobInterface>, ImageWireFormat>>;
+  readonly imageJobs: Readonly<Record<ImageJobInterface, ImageJobFormat>>;
   /** Moderations of decision models go over their decisions interface. */
   readonly moderations: Readonly<Record<Exclude<ModerationSupport["interface"], "decisions">, ModerationWireFormat>>;
   readonly speech: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>>;
@@ -115,6 +119,7 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     bedrock_nova: bedrockNovaImages,
     bedrock_stability: bedrockStabilityImages,
   },
+  imageJobs: { black_forest_labs: blackForestLabsImages, mistral: mistralImages },
   moderations: { openai: openaiModerations, mistral: mistralModerations },
   speech: {
     openai: openaiSpeech,
