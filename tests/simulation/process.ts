@@ -5,6 +5,7 @@ import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry } from "../../src/domain/billing/charge.ts";
 import { NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Credential, CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import { vocabularySteps } from "../../src/domain/data-classes/context.ts";
 import { CircuitBreakers, LatencyTracker, TrafficStats } from "../../src/domain/routing/endpoint-health.ts";
 import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
@@ -15,10 +16,14 @@ import { memoryState } from "../../src/io/state/memory-state.ts";
 import { ResponseGuard } from "../../src/io/upstream/response-guard.ts";
 import { hasAdapter } from "../../src/io/upstream/upstream-adapters.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
+import { atOnce } from "../../src/kit/in-turns.ts";
 import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
 import { ALL_PROVEN } from "../support/proofs.ts";
 import { copyOf } from "./tenants.ts";
 import type { World } from "./world.ts";
+
+/** The first request would build it in turns, which the scheduler of a world does not know. */
+atOnce(vocabularySteps());
 
 const KEEP_ALIVE_MS = 1000;
 const HOLD_OUTPUT_TOKENS = 200;
