@@ -105,6 +105,7 @@ const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
     /relevance_score/,
   ],
   ["moderations", { surface: "moderations", model: "sandbox/moderate", prompt: AWKWARD }, /category_scores|flagged/],
+  ["images", { surface: "images", model: "sandbox/paint", prompt: AWKWARD, size: "512x512" }, /b64_json|bytes in/],
   ["decisions", { surface: "decisions", model: "sandbox/decide" }, /billing|support/],
   ["transcription", { surface: "transcriptions", model: "sandbox/listen", language: "en", temperature: "0" }, /text/],
 ];
@@ -140,6 +141,7 @@ class Client:
         body.pop("file", None)
         print(json.dumps({**self.given, "body": body}))
         raise SystemExit(0)
+    generate = create
 `;
 const STAND_INS = {
   "openai.py": `${CLIENT}OpenAI = Client\n`,

@@ -7,6 +7,7 @@ import type { PublicModelDetail } from "./catalogue.ts";
 
 const PROMPTS: Readonly<Partial<Record<Surface, string>>> = {
   embeddings: "The quick brown fox",
+  images: "A siamese cat",
   moderations: "I will hurt you.",
   rerank: "The quick brown fox\nA slow green turtle",
   speech: "Hello from the gateway.",

@@ -188,6 +188,7 @@ const PLAYABLE = [
   "embeddings",
   "rerank",
   "moderations",
+  "images",
   "speech",
   "transcriptions",
   "decisions",

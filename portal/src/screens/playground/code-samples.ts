@@ -73,6 +73,8 @@ const TYPESCRIPT_TEMPLATES: Readonly<Record<Surface, ScriptTemplate>> = {
     `${openai(origin)}const answer = await client.embeddings.create(${literal});\nfor (const { embedding } of answer.data) console.log(embedding.length, embedding.slice(0, 4));`,
   moderations: (literal, _body, origin) =>
     `${openai(origin)}const answer = await client.moderations.create(${literal});\nconsole.log(answer.results);`,
+  images: (literal, _body, origin) =>
+    `import { writeFile } from "node:fs/promises";\n${openai(origin)}const answer = await client.images.generate(${literal});\nconst image = Buffer.from(answer.data?.[0]?.b64_json ?? "", "base64");\nawait writeFile("image.png", image);\nconsole.log(image.length, "bytes in image.png");`,
   rerank: (literal, _body, origin) => posted(literal, `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `import { writeFile } from "node:fs/promises";\n${openai(origin)}const answer = await client.audio.speech.create(${literal});\nawait writeFile("speech.${String(body["response_format"])}", Buffer.from(await answer.arrayBuffer()));`,
@@ -132,6 +134,8 @@ const PYTHON_TEMPLATES: Readonly<Record<Surface, PythonTemplate>> = {
     `${pythonOpenai(origin)}answer = client.embeddings.create(**${literal(body)})\nfor row in answer.data:\n    print(len(row.embedding), row.embedding[:4])`,
   moderations: (literal, body, origin) =>
     `${pythonOpenai(origin)}answer = client.moderations.create(**${literal(body)})\nprint(answer.results)`,
+  images: (literal, body, origin) =>
+    `import base64\n${pythonOpenai(origin)}answer = client.images.generate(**${literal(body)})\nfor number, image in enumerate(answer.data):\n    with open(f"image-{number}.png", "wb") as file:\n        file.write(base64.b64decode(image.b64_json))`,
   rerank: (literal, body, origin) => pythonPosted(literal(body), `${origin}/v1/rerank`, "results"),
   speech: (literal, body, origin) =>
     `${pythonOpenai(origin)}with client.audio.speech.with_streaming_response.create(**${literal(body)}) as answer:\n    answer.stream_to_file("speech.${String(body["response_format"])}")`,

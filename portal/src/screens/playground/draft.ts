@@ -6,6 +6,7 @@ export const SURFACES = [
   { id: "embeddings", label: "Embeddings", path: "/v1/embeddings" },
   { id: "rerank", label: "Rerank", path: "/v1/rerank" },
   { id: "moderations", label: "Moderations", path: "/v1/moderations" },
+  { id: "images", label: "Images", path: "/v1/images/generations" },
   { id: "speech", label: "Speech", path: "/v1/audio/speech" },
   { id: "transcriptions", label: "Transcription", path: "/v1/audio/transcriptions" },
   { id: "decisions", label: "Decisions", path: "/v1/decisions" },
@@ -39,6 +40,7 @@ export type Settings = {
   readonly dimensions: string;
   readonly voice: string;
   readonly format: string;
+  readonly size: string;
   readonly speed: string;
   readonly language: string;
 };
@@ -60,6 +62,7 @@ export function parametersFrom(get: (name: SettingName) => string): Parameters {
     dimensions: get("dimensions"),
     voice: get("voice"),
     format: get("format"),
+    size: get("size"),
     speed: get("speed"),
     language: get("language"),
   };

@@ -164,6 +164,30 @@ export function ModerationsForm(props: FormProps) {
   );
 }
 
+const SIZES: readonly Option[] = [
+  { value: "", label: "Default" },
+  ...["512x512", "1024x1024", "1536x1024", "1024x1536"].map((value) => ({ value, label: value.replace("x", " × ") })),
+];
+
+export function ImagesForm(props: FormProps) {
+  const { draft, write, change } = props;
+  return (
+    <>
+      <Field label="Prompt" error={fieldError(props, "prompt")}>
+        <Textarea
+          rows={4}
+          value={draft.prompt}
+          onChange={(event) => write({ prompt: event.target.value })}
+          placeholder="A siamese cat on a windowsill, watercolour"
+        />
+      </Field>
+      <Field label="Size" hint="A model that does not generate this size refuses the request.">
+        <Select options={SIZES} value={draft.size} onChange={(event) => change("size", event.target.value)} />
+      </Field>
+    </>
+  );
+}
+
 export function RerankForm(props: FormProps) {
   const { draft, write } = props;
   return (

@@ -12,6 +12,7 @@ import {
   DecisionsForm,
   EmbeddingsForm,
   type FormProps,
+  ImagesForm,
   ModerationsForm,
   RerankForm,
   SpeechForm,
@@ -206,6 +207,8 @@ function SurfaceForm({ form, voices, file, setFile }: SurfaceFormProps) {
       return <RerankForm {...form} />;
     case "moderations":
       return <ModerationsForm {...form} />;
+    case "images":
+      return <ImagesForm {...form} />;
     case "speech":
       return <SpeechForm {...form} voices={voices} />;
     case "transcriptions":

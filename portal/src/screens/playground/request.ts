@@ -38,6 +38,7 @@ function bodyOf(draft: Draft, encodeAttachment: EncodeAttachment): Body {
   if (surface === "embeddings") return embeddings(draft);
   if (surface === "rerank") return rerank(draft);
   if (surface === "moderations") return moderations(draft, encodeAttachment);
+  if (surface === "images") return images(draft);
   return surface === "speech" ? speech(draft) : decisions(draft, encodeAttachment);
 }
 
@@ -140,6 +141,11 @@ function moderations(draft: Draft, encodeAttachment: EncodeAttachment): Body {
   const text = draft.prompt.trim() === "" ? [] : [{ type: "text", text: draft.prompt }];
   const parts = images.map((file) => ({ type: "image_url", image_url: { url: encodeAttachment(file) } }));
   return { model: draft.model, input: [...text, ...parts] };
+}
+
+function images(draft: Draft): Body {
+  if (draft.prompt.trim() === "") throw new ValidationError("prompt", "Describe the image.");
+  return { model: draft.model, prompt: draft.prompt, ...(draft.size === "" ? {} : { size: draft.size }) };
 }
 
 function speech(draft: Draft): Body {

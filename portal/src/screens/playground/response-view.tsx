@@ -9,6 +9,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { Progress } from "../../ui/layout.tsx";
 import { type Draft, isChat, type Turn } from "./draft.ts";
 import { valueAt } from "./model-reply.ts";
+import { Pictures } from "./pictures.tsx";
 import { Ranking } from "./ranking.tsx";
 import type { PlaygroundRun } from "./run.ts";
 import { Vectors } from "./vectors.tsx";
@@ -93,6 +94,7 @@ function NonChatResponse({ draft, run }: { readonly draft: Draft; readonly run: 
   if (draft.surface === "embeddings") return <Vectors body={run.body} />;
   if (draft.surface === "rerank") return <Ranking body={run.body} />;
   if (draft.surface === "moderations") return <Verdicts body={run.body} />;
+  if (draft.surface === "images") return <Pictures body={run.body} />;
   if (draft.surface === "decisions") return <Decisions body={run.body} />;
   return (
     <div className="grid gap-1">

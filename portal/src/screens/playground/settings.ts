@@ -25,7 +25,7 @@ export function useSettings() {
     setEnvironment: (to: string) => set({ env: to === "live" ? "live" : null }),
     /** Surfaces differ in models and formats, so these are reset. */
     setSurface: (to: string) =>
-      set({ surface: to === "chat" ? null : to, model: null, voice: null, format: null }, "push"),
+      set({ surface: to === "chat" ? null : to, model: null, voice: null, format: null, size: null }, "push"),
     /** Replaces all settings by those of a stored prompt. */
     restore: (stored: {
       readonly surface: Surface;
