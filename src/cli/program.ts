@@ -35,6 +35,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   capture: "capture windows, which store requests and responses",
   catalogue: "catalogue files of models and prices",
   "data-class": "personal data and secrets in texts",
+  cache: "replies kept for identical requests",
   config: "configuration as a file, for `gateway apply`",
 };
 

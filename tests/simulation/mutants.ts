@@ -308,8 +308,8 @@ const MONEY: readonly Mutant[] = [
     "recorded-twice",
     "BILL-02",
     SETTLE,
-    "const inSlices = reply.renderInSlices?.(usage, shown);",
-    "await settleUncharged(gateway, trace, disconnectedRecord(trace)); const inSlices = reply.renderInSlices?.(usage, shown);",
+    "if (refused !== undefined) throw new SettledFault(refused);",
+    "await settleUncharged(gateway, trace, disconnectedRecord(trace)); if (refused !== undefined) throw new SettledFault(refused);",
   ),
   one(
     "broken-streams-are-charged",
