@@ -41,8 +41,8 @@ export type CacheUsage = { readonly replies: number; readonly bytes: number };
 /** Keeps sealed replies beyond the process. */
 export type CachedReplyStore = {
   find(slot: CacheSlot, nowMs: number): Promise<SealedReply | undefined>;
-  /** Replaces an earlier reply, and removes the oldest ones of the workspace beyond `maxBytes`. */
-  save(reply: SealedReply, maxBytes: number): Promise<void>;
+  /** In one step. Replaces earlier replies, and removes the oldest ones of each workspace beyond `maxBytes`. */
+  save(replies: readonly SealedReply[], maxBytes: number): Promise<void>;
   usage(workspaceId: string, nowMs: number): Promise<CacheUsage>;
   /** Returns the number of removed replies. */
   purge(workspaceId: string): Promise<number>;

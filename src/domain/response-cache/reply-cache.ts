@@ -36,7 +36,7 @@ type ReplyCacheDeps = {
 
 /** A slow store makes a request a miss. */
 const LOOKUP_WAIT_MS_MAX = 500;
-/** Writes in progress; a reply beyond them stays in memory only. */
+/** Replies that wait to be written; one beyond them stays in memory only. */
 const WRITES_MAX = 64;
 const KEY_PURPOSE = "response-cache";
 
@@ -50,7 +50,8 @@ export class ReplyCache {
   readonly leaders: SlotLeaders;
   readonly #deps: ReplyCacheDeps;
   readonly #memory: ReplyMemory;
-  readonly #writes = new Set<Promise<void>>();
+  readonly #pending: { readonly slot: CacheSlot; readonly reply: CachedReply }[] = [];
+  #writing = Promise.resolve();
   /** Counts how often the replies of a workspace were dropped: a reply that was begun before is not kept. */
   readonly #drops = new Map<string, number>();
   #recordingBytes = 0;
@@ -90,13 +91,11 @@ export class ReplyCache {
   async save(slot: CacheSlot, reply: CachedReply, drops: number): Promise<void> {
     if (drops !== this.dropsOf(slot.workspaceId)) return;
     this.#memory.add(slot, reply);
-    if (this.#writes.size >= WRITES_MAX || !this.#deps.mayWrite()) return;
-    const write = this.#write(slot, reply).catch((error: unknown) =>
-      this.#deps.warn({ err: error, requestId: reply.requestId }, "response-cache: write failed"),
-    );
-    this.#writes.add(write);
-    await write;
-    this.#writes.delete(write);
+    if (this.#pending.length >= WRITES_MAX || !this.#deps.mayWrite()) return;
+    this.#pending.push({ slot, reply });
+    // What arrives during a write is written together after it.
+    this.#writing = this.#writing.then(() => this.#flush());
+    await this.#writing;
   }
 
   /** Forgets the replies of a workspace in memory, because the workspace changed or its replies were purged. */
@@ -119,7 +118,7 @@ export class ReplyCache {
 
   /** Resolves when the writes in progress have ended. */
   async settled(): Promise<void> {
-    await Promise.all(this.#writes);
+    await this.#writing;
   }
 
   /** Memory for a reply in flight; false: it is not recorded. */
@@ -145,11 +144,23 @@ export class ReplyCache {
     }
   }
 
-  async #write(slot: CacheSlot, reply: CachedReply): Promise<void> {
-    const { store, vault, limits } = this.#deps;
-    const { createdAtMs, expiresAtMs } = reply;
-    const sealed = await vault.seal(encryptionContext(slot), JSON.stringify(reply));
-    await store.save({ ...slot, createdAtMs, expiresAtMs, sealed }, limits.workspaceBytes);
+  async #flush(): Promise<void> {
+    const { store, vault, limits, warn } = this.#deps;
+    // Of two replies to one request the later one stays.
+    const batch = new Map(this.#pending.splice(0).map((one) => [`${one.slot.workspaceId} ${one.slot.key}`, one]));
+    if (batch.size === 0) return;
+    try {
+      const sealed = await Promise.all(
+        [...batch.values()].map(async ({ slot, reply }) => {
+          const { createdAtMs, expiresAtMs } = reply;
+          const text = await vault.seal(encryptionContext(slot), JSON.stringify(reply));
+          return { ...slot, createdAtMs, expiresAtMs, sealed: text };
+        }),
+      );
+      await store.save(sealed, limits.workspaceBytes);
+    } catch (error) {
+      warn({ err: error }, "response-cache: write failed");
+    }
   }
 }
 

@@ -263,7 +263,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   ),
   "response-cache: lookup failed": warn(["err"], "Check the store; the request ran as without the cache."),
   "response-cache: removal of expired replies failed": warn(["err"], "Check the store; the next sweep retries."),
-  "response-cache: write failed": warn(["err", "requestId"], "Check the store; the reply is in memory only."),
+  "response-cache: write failed": warn(["err"], "Check the store; the replies are in memory only."),
   "responses: check for cancelled jobs failed": warn(["err"], "Check the store; the check is repeated."),
   "responses: check for orphaned jobs failed": warn(["err"], "Check the store and Redis; the check is repeated."),
   "responses: completion claim failed": warn(

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { CachedReplyStore } from "../../../domain/response-cache/cached-reply.ts";
+import type { CachedReplyStore, SealedReply } from "../../../domain/response-cache/cached-reply.ts";
 import type { Database } from "./schema.ts";
 
 export type CachedReplyRemoval = Pick<CachedReplyStore, "purge">;
@@ -9,7 +9,8 @@ const ROWS_PER_STATEMENT = 500;
 /** Removal goes on until there is room for a while. */
 const FULL_SHARE = 0.9;
 
-export function cachedReplyStore(db: Kysely<Database>): CachedReplyStore {
+/** Lookups read beside the writes: a request must not wait for them. */
+export function cachedReplyStore(db: Kysely<Database>, reads: Kysely<Database>): CachedReplyStore {
   /** Counted on first use, then updated with every write; other processes are seen after the next sweep. */
   const sizes = new Map<string, number>();
   const countBytes = async (workspaceId: string): Promise<number> => {
@@ -46,7 +47,7 @@ export function cachedReplyStore(db: Kysely<Database>): CachedReplyStore {
     ...cachedReplyRemoval(db),
 
     async find({ workspaceId, key }, nowMs) {
-      const row = await db
+      const row = await reads
         .selectFrom("cached_replies")
         .selectAll()
         .where("workspace_id", "=", workspaceId)
@@ -58,18 +59,27 @@ export function cachedReplyStore(db: Kysely<Database>): CachedReplyStore {
       return { workspaceId, key, createdAtMs, expiresAtMs, sealed };
     },
 
-    async save({ workspaceId, key, createdAtMs, expiresAtMs, sealed }, maxBytes) {
-      const { length: size } = sealed;
-      if (size > maxBytes) return;
-      const reply = { created_at_ms: createdAtMs, expires_at_ms: expiresAtMs, size, reply: sealed };
+    async save(replies, maxBytes) {
+      const rows = replies.filter(({ sealed }) => sealed.length <= maxBytes).map(toRow);
+      if (rows.length === 0) return;
       await db
         .insertInto("cached_replies")
-        .values({ workspace_id: workspaceId, id: key, ...reply })
-        .onConflict((conflict) => conflict.columns(["workspace_id", "id"]).doUpdateSet(reply))
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(["workspace_id", "id"]).doUpdateSet(({ ref }) => ({
+            created_at_ms: ref("excluded.created_at_ms"),
+            expires_at_ms: ref("excluded.expires_at_ms"),
+            size: ref("excluded.size"),
+            reply: ref("excluded.reply"),
+          })),
+        )
         .execute();
-      const before = sizes.get(workspaceId) ?? (await countBytes(workspaceId)) - size;
-      sizes.set(workspaceId, before + size);
-      if (before + size > maxBytes) await makeRoom(workspaceId, maxBytes);
+      for (const [workspaceId, own] of Map.groupBy(rows, (row) => row.workspace_id)) {
+        const size = own.reduce((sum, row) => sum + row.size, 0);
+        const before = sizes.get(workspaceId) ?? (await countBytes(workspaceId)) - size;
+        sizes.set(workspaceId, before + size);
+        if (before + size > maxBytes) await makeRoom(workspaceId, maxBytes);
+      }
     },
 
     async usage(workspaceId, nowMs) {
@@ -97,6 +107,17 @@ export function cachedReplyStore(db: Kysely<Database>): CachedReplyStore {
         if (numDeletedRows < ROWS_PER_STATEMENT) return;
       }
     },
+  };
+}
+
+function toRow({ workspaceId, key, createdAtMs, expiresAtMs, sealed }: SealedReply): Database["cached_replies"] {
+  return {
+    workspace_id: workspaceId,
+    id: key,
+    created_at_ms: createdAtMs,
+    expires_at_ms: expiresAtMs,
+    size: sealed.length,
+    reply: sealed,
   };
 }
 

@@ -188,7 +188,7 @@ export function sqlStore(engine: Engine): Store {
     files: (vault) => fileStore(db, vault),
     batches: (vault) => batchStore(db, vault),
     captures: (vault) => captureStore(db, vault),
-    cachedReplies: cachedReplyStore(db),
+    cachedReplies: cachedReplyStore(db, reads),
     ownKeys: ownKeyStore(db),
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
