@@ -64,6 +64,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Routers: "Versioned routing rules of a workspace, with explain and replay.",
   Wallet: "Balance, credits, refunds, payment orders and the ledger.",
   Payments: "Webhooks for payment providers. Not for callers.",
+  "Response cache": "Replies kept for identical requests of a workspace: their size, and their deletion.",
   "Stored responses": "Responses stored for callers of the responses dialect, and their deletion.",
   Proofs: "Recorded probes of endpoints for decisions and speech. An endpoint without a valid proof is not called.",
   "Request log": "Every request: model, provider, level, cost and routing decision. Never content.",
