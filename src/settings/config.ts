@@ -124,7 +124,7 @@ export const SETTINGS = {
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
     1024 * 1024 * 1024,
-    "Total size of all uploads in progress, in memory and under DATA_DIR/tmp; above it uploads get 503. At least GATEWAY_UPLOAD_MAX_BYTES.",
+    "Total size of all uploads in progress, in memory and under DATA_DIR/tmp; above it uploads get 503. At least GATEWAY_UPLOAD_MAX_BYTES and GATEWAY_FILE_MAX_BYTES.",
   ),
   GATEWAY_HOLD_OUTPUT_TOKENS: setting(
     integer(1, 10_000_000),

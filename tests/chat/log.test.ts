@@ -91,6 +91,7 @@ describe("a row of the log", () => {
         reasoning_tokens: 0,
         characters: null,
         seconds: null,
+        images: null,
         search_units: null,
         estimated: false,
       },

@@ -390,7 +390,7 @@ describe("refusals unrelated to the body", () => {
   });
 
   test("ERR-03 GEN-04 an unknown path below messages: 404", async () => {
-    for (const path of ["/v1/messages/batches", "/v1/messages/batches/b_1/results", "/api/v1/messages"]) {
+    for (const path of ["/v1/messages/drafts", "/v1/messages/drafts/d_1/results", "/api/v1/messages"]) {
       const answer = await scene.gateway.call(tenant.key, path, { body: {} });
       expectShape(answer);
       expect([answer.status, answer.body.error.type]).toEqual([404, "not_found_error"]);

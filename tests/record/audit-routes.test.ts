@@ -74,6 +74,7 @@ async function* steps(
   expect(stored.status).toBe(200);
   yield ["manageDeleteResponse", [`${ws}/responses/${stored.body.id}`]];
   yield ["managePurgeResponses", [`${ws}/responses`]];
+  yield ["managePurgeCache", [`${ws}/cache`]];
   const personal: Json = yield ["manageCreateKey", [`${ws}/keys`, { member: "ada@example.eu" }]];
   yield ["manageApproveKey", [`/keys/${personal.id}/approve`]];
   yield ["manageChangeKey", [`/keys/${personal.id}`, { rpm: 5 }]];

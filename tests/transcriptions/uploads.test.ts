@@ -26,6 +26,7 @@ let before: number;
 beforeAll(async () => {
   scene = await openScene(["openai"], {
     GATEWAY_UPLOAD_MAX_BYTES: String(LIMIT),
+    GATEWAY_FILE_MAX_BYTES: String(LIMIT),
     GATEWAY_UPLOADS_MAX_BYTES: String(TOGETHER),
   });
   scene.at("openai").always({ json: { text: "Hi", usage: { type: "duration", seconds: 2 } } });

@@ -132,7 +132,11 @@ const PRICES: readonly Mutant[] = [
     breaks: "BILL-02",
     patches: [
       { file: PRICE, find: "!Number.isInteger(value) || value < 0 ||", put: "!Number.isInteger(value) ||" },
-      { file: PRICE, find: "if (usage.audioOutputTokens > usage.outputTokens)", put: "if (false)" },
+      {
+        file: PRICE,
+        find: "if (usage.audioOutputTokens + (usage.imageOutputTokens ?? 0) > usage.outputTokens)",
+        put: "if (false)",
+      },
     ],
   },
   one(
