@@ -75,7 +75,7 @@ async function reach(url: string, method: string, token: string, body: JsonObjec
   return { status: response.status, text: await response.text() };
 }
 
-function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
+export function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
   const answer = tryParseJsonObject(text);
   if (answer === undefined) throw new CliError(`${base} does not respond like a gateway (HTTP ${status}).`);
   if (status < 400) return answer;
@@ -86,7 +86,7 @@ function answerOf({ status, text }: { status: number; text: string }, base: stri
   throw new CliError(`${message}${how}${code}`);
 }
 
-function unreachable(base: string, error: unknown): CliError {
+export function unreachable(base: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof Error && error.name === "TimeoutError")
     return new CliError(`The gateway at ${base} did not respond within ${TIMEOUT_MS / 1000} seconds.`);

@@ -7,7 +7,7 @@ const HELP_GROUPS: readonly (readonly [heading: string, commands: readonly strin
   ["Access and limits", ["key", "policy", "limits", "data-class"]],
   ["Routing and providers", ["router", "provider", "endpoint", "node", "proof", "probe", "catalogue"]],
   ["Money", ["wallet", "rates", "margin"]],
-  ["Requests and evidence", ["log", "evidence", "audit", "capture", "responses", "cache", "alert"]],
+  ["Requests and evidence", ["batch", "log", "evidence", "audit", "capture", "responses", "cache", "alert"]],
   ["Operation", ["doctor", "settings", "apply", "config", "backup", "migrate", "migrate-store", "master-key"]],
 ];
 

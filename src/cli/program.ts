@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from "commander";
+import { BATCH_ENDPOINTS } from "../contract/batches.ts";
 import { exitOnSigtermAsPid1 } from "../kit/pid1-sigterm.ts";
 import { type ApiCommand, type Flag, type Invocation, optionName, type Shell } from "./command.ts";
 import { CLIENT_NAMES } from "./connect/client-names.ts";
@@ -36,6 +37,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   catalogue: "catalogue files of models and prices",
   "data-class": "personal data and secrets in texts",
   cache: "replies kept for identical requests",
+  batch: "batches of requests, with an API key",
   config: "configuration as a file, for `gateway apply`",
 };
 
@@ -76,6 +78,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
   addDataClass(place, bind);
   addApply(place, bind);
   addConnect(place("connect"), bind);
+  addBatches(place, bind);
   addSignIn(place, bind);
   for (const spec of API_COMMANDS) {
     addApi(place(spec.words), spec, bind);
@@ -185,6 +188,35 @@ function addConnect(command: Command, bind: Bind): void {
     .option("--dry-run", "print the change without writing it")
     .option("--undo", "restore the previous configuration");
   bind(command, async (invocation) => (await import("./connect/run.ts")).runConnect(invocation));
+}
+
+function addBatches(place: (words: string) => Command, bind: Bind): void {
+  const withKey = (command: Command) =>
+    command.option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else a prompt)");
+  const create = withKey(place("batch create"))
+    .description("upload a file of requests and run them")
+    .argument("<file>", "JSON Lines: one request on each line")
+    .option("--follow", "show the progress until the batch has ended");
+  create.addOption(
+    new Option("--endpoint <path>", "path that every line calls")
+      .choices(BATCH_ENDPOINTS)
+      .default("/v1/chat/completions"),
+  );
+  bind(create, async (invocation) => (await import("./batch.ts")).runBatchCreate(invocation));
+  const list = withKey(place("batch list")).description("list the latest batches with their progress and cost");
+  bind(list, async (invocation) => (await import("./batch.ts")).runBatchList(invocation));
+  const show = withKey(place("batch show"))
+    .description("show one batch; exit 1 when it failed")
+    .argument("<batch>")
+    .option("--follow", "show the progress until the batch has ended");
+  bind(show, async (invocation) => (await import("./batch.ts")).runBatchShow(invocation));
+  const cancel = withKey(place("batch cancel")).description("cancel a batch; running requests end").argument("<batch>");
+  bind(cancel, async (invocation) => (await import("./batch.ts")).runBatchCancel(invocation));
+  const results = withKey(place("batch results"))
+    .description("print the results of a batch that has ended, as JSON Lines")
+    .argument("<batch>")
+    .option("--errors", "print the failed requests, and those that never ran");
+  bind(results, async (invocation) => (await import("./batch.ts")).runBatchResults(invocation));
 }
 
 function addLogExport(command: Command, bind: Bind): void {
