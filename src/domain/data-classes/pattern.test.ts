@@ -70,6 +70,16 @@ test("CLASS-01 the work for a text grows with its length, also for patterns that
     expect(workOn(40_000, pattern) / workOn(20_000, pattern), pattern).toBeLessThan(2.2);
 });
 
+test("CLASS-06 numbers count as more work than words, so that a turn full of them ends sooner", () => {
+  const workOn = (text: string) => {
+    let work = 0;
+    const detectors = builtInDetectors(new Set(["personal"]));
+    for (const done of findInText(new Reading(text.repeat(10_000)), detectors)) work += done;
+    return work;
+  };
+  expect(workOn("4711 4711 ") / workOn("word word ")).toBeGreaterThan(5);
+});
+
 test("CLASS-01 a pattern that reads far behind each match uses up its work, then the rest of the text is found", () => {
   const text = "abc ".repeat(2_000);
   expect(found(text, ["abc.*X|abc"]).length).toBe(2_000);

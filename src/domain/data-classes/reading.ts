@@ -8,6 +8,8 @@ const NESTED_JSON_MAX = 4;
 const SCAN_CHARS = 112;
 /** What finding a value costs, measured in characters. */
 const FOUND_CHARS = 96;
+/** What comparing a group with the forms of numbers costs, measured in characters. */
+const FORM_CHARS = 48;
 const FINDINGS_AT_ONCE = 4_096;
 export const JSON_START = /^\s*[[{"]/;
 const HEX = /^[0-9a-fA-F]{4}$/;
@@ -126,10 +128,11 @@ export function* findIn(readings: readonly Reading[], detectors: Detectors): Gen
   for (const reading of readings) {
     yield SCAN_CHARS;
     const scan = new Scan(reading.text, detectors);
-    for (let more = true, before = 0; more; before = scan.found) {
+    for (let more = true, before = 0; more; ) {
       more = scan.next();
-      const findings = scan.found - before;
-      yield (more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars)) + findings * FOUND_CHARS;
+      const extra = scan.found * FOUND_CHARS + scan.formsRead * FORM_CHARS;
+      yield (more ? Scan.sliceChars : Math.min(reading.text.length, Scan.sliceChars)) + extra - before;
+      before = extra;
     }
     yield* scan.matchLists();
     for (const pattern of detectors.patterns) yield* pattern.match(scan, detectors.budget);

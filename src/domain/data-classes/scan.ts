@@ -55,6 +55,7 @@ export class Scan implements ScannedText {
   readonly #lists: readonly TermList[];
   #at = 0;
   #formStart = 0;
+  #formsRead = 0;
   readonly #onForm = (form: Form, end: number) => this.#form(form, this.#formStart, end);
   /** Up to here words belong to a secret or a travel document found already. */
   #taken = 0;
@@ -81,6 +82,11 @@ export class Scan implements ScannedText {
   /** How many values were found so far, before the surest of them are chosen. */
   get found(): number {
     return this.#findings.length;
+  }
+
+  /** How many groups were compared with the forms of numbers so far, which costs far more than reading them. */
+  get formsRead(): number {
+    return this.#formsRead;
   }
 
   /** Reads one slice; false when the text is read. Between slices other work may run. */
@@ -214,6 +220,7 @@ export class Scan implements ScannedText {
 
   #schemes(start: number, end: number): void {
     this.#formStart = start;
+    this.#formsRead += 1;
     this.#forms.each(this.text, start, end, this.#onForm);
   }
 
