@@ -53,8 +53,9 @@ workspaces:
       countries: [fr, DE]
       allowed_models: []
       data_classes: { projects: { action: redact, below: L4 }, secret: { action: block } }
+      cache: { ttl: 3600, coalesce: true, requests: forbid }
     routers:
-      cheap: { weights: { cost: 3 }, models: [sandbox/chat], countries: [de], floor: none }
+      cheap: { weights: { cost: 3 }, models: [sandbox/chat], countries: [de], floor: none, cache: { ttl: 60 } }
     limits: { day: "5", month: "100.50" }
     keys:
       ci:
@@ -94,7 +95,11 @@ describe("apply", () => {
       day: { limit: "5.00" },
       month: { limit: "100.50" },
     });
-    expect(await json("router", "show", "research", "cheap")).toMatchObject({ version: 1, models: ["sandbox/chat"] });
+    expect(await json("router", "show", "research", "cheap")).toMatchObject({
+      version: 1,
+      models: ["sandbox/chat"],
+      cache: { ttl: 60 },
+    });
   });
 
   test("OPS-22 KEY-01 secrets are in a file of their owner alone, never in the output, and work", async () => {

@@ -1,3 +1,4 @@
+import { RouterPut } from "../../contract/schemas/manage-routing.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Client } from "../client.ts";
 import { CliError } from "../command.ts";
@@ -129,17 +130,7 @@ const dataClasses: CollectionResource = {
   remove: (workspace, { name }) => ({ method: "DELETE", path: below(workspace, "data-classes", name) }),
 };
 
-const ROUTER_FIELDS = [
-  "weights",
-  "floor",
-  "quality_floor",
-  "countries",
-  "models",
-  "fallback",
-  "reasoning_effort",
-  "nodes",
-  "data_classes",
-];
+const ROUTER_FIELDS = Object.keys(RouterPut.shape);
 
 const routers: CollectionResource = {
   section: "routers",
