@@ -33,9 +33,9 @@ export function imageJobAdapter(
     state = step;
     if (step.is === "wait") {
       id ??= step.id;
-      pollUrl = step.url ?? pollUrl;
+      pollUrl = step.url === undefined ? pollUrl : absoluteUrl(step.url, baseUrl);
     }
-    const url = step.is === "wait" ? pollUrl : step.is === "fetch" ? step.url : undefined;
+    const url = step.is === "wait" ? pollUrl : step.is === "fetch" ? absoluteUrl(step.url, baseUrl) : undefined;
     if (url !== undefined && !belongsTo(url, baseUrl)) return { unusable: "an address outside the provider's domain" };
     if (step.is === "failed") return { unusable: step.why };
     if (step.is === "refused") return complete({ facts: {}, id, images: [], usage: step.usage, refused: step.reason });
@@ -73,7 +73,7 @@ export function imageJobAdapter(
       state = { is: "failed", why: "the image was fetched" };
       const fetching: UpstreamAdapter = {
         ...asking,
-        path: url,
+        path: absoluteUrl(url, baseUrl),
         auth: credential === "own" ? format.auth : "none",
         headers: { accept: "image/*" },
         decodeResponse: () => undefined,
@@ -92,14 +92,21 @@ export function imageJobAdapter(
   };
 }
 
-/** A path, or an HTTPS address of the provider's domain: the credential and the workspace's data must not go elsewhere. */
-function belongsTo(url: string, baseUrl: string): boolean {
-  if (url.startsWith("/")) return !url.startsWith("//");
+/** Each job has its own path: as a path it would be kept with the few that requests begin with. */
+const absoluteUrl = (url: string, baseUrl: string) =>
+  url.startsWith("/") && !url.startsWith("//") ? `${baseUrl}${url}` : url;
+
+/** Labels below which countries register names, as in `co.uk`. */
+const REGISTRIES: ReadonlySet<string> = new Set(["ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"]);
+
+/** An HTTPS address of the provider's domain: the credential and the workspace's data must not go elsewhere. */
+export function belongsTo(url: string, baseUrl: string): boolean {
   if (!URL.canParse(url)) return false;
   const [target, base] = [new URL(url), new URL(baseUrl)];
   if (target.username !== "" || target.password !== "") return false;
   if (target.origin === base.origin) return true;
-  const domain = base.hostname.split(".").slice(-2).join(".");
-  const isName = /[a-z]$/i.test(base.hostname) && base.hostname.includes(".");
+  const labels = base.hostname.split(".");
+  const domain = labels.slice(REGISTRIES.has(labels.at(-2) ?? "") ? -3 : -2).join(".");
+  const isName = /[a-z]$/i.test(base.hostname) && labels.length > 1;
   return target.protocol === "https:" && target.port === "" && isName && target.hostname.endsWith(`.${domain}`);
 }
